@@ -1,0 +1,2 @@
+//! The ringway tool.
+fn main() {}

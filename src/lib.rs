@@ -1,0 +1,3 @@
+//! ringway: a consistent-hash routing engine.
+pub mod publish;
+mod sync;
