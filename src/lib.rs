@@ -1,3 +1,27 @@
 //! ringway: a consistent-hash routing engine.
-pub mod publish;
+#![deny(unsafe_code)]
+
+mod error;
+mod point;
 mod sync;
+
+pub mod layout;
+mod node;
+pub mod publish;
+
+mod hash;
+
+mod delta;
+mod table;
+
+pub use delta::{Change, Delta, Field};
+pub use error::{DeltaError, NodeError, SchemeError, WaitError};
+pub use hash::{Fingerprint, Native, ParseFingerprintError};
+pub use node::{Limits, Node, NodeId, NodeInfo, NodeSpec, Slot};
+pub use point::{Point, Share};
+pub use table::{Applied, Table, TableError};
+
+/// Placement schemes.
+pub mod scheme {
+    pub use crate::hash::{Assignment, Native, Scheme};
+}

@@ -1,0 +1,121 @@
+//! Schemes: how nodes become points and a key becomes a point. Rank 2.
+//!
+//! On the walk from key to owner this is the first step, *key bytes → point*; on the write side it is *changed node →
+//! its points*. A scheme is what two programs must share to agree on where a key lives, so everything here is a promise:
+//! explicit little-endian bytes, no dependence on platform, thread or history.
+
+mod fingerprint;
+mod native;
+
+pub(crate) use fingerprint::{Digest, Digester, node_spec_digest};
+pub use fingerprint::{Fingerprint, ParseFingerprintError};
+pub use native::Native;
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::error::SchemeError;
+use crate::node::{NodeId, NodeInfo};
+use crate::point::Point;
+
+/// A placement scheme: everything that decides which node a key belongs to.
+///
+/// A scheme has three parts.
+/// - [`assign`](Self::assign) looks at the whole list of nodes and gives each a *seed*, a number of points, and a rank
+///   for ties. It may let nodes depend on each other; those for which seed and number stay the same keep their points,
+///   and are never hashed again.
+/// - [`points`](Self::points) is an endless sequence of points per node, a function of the node's id and seed alone; a
+///   node's points are the first so many of it.
+/// - [`key_point`](Self::key_point) maps a key's bytes to a point.
+///
+/// All of them must be pure functions. A scheme that isn't is found out when points are removed
+/// ([`DeltaError::SchemeNotPure`](crate::DeltaError::SchemeNotPure)), and the table stays as it was.
+///
+/// # Examples
+/// A scheme of one's own, here with CRC-like toy hashing:
+/// ```
+/// use ringway::scheme::{Assignment, Scheme};
+/// use ringway::{NodeId, NodeInfo, NodeSpec, Ring, SchemeError};
+///
+/// #[derive(Clone, Debug)]
+/// struct Toy;
+///
+/// fn toy(bytes: impl IntoIterator<Item = u8>) -> u32 {
+///     bytes.into_iter().fold(7, |h: u32, b| (h ^ u32::from(b)).wrapping_mul(0x9E37_79B1).rotate_left(13))
+/// }
+///
+/// impl Scheme for Toy {
+///     type Point = u32;
+///     type Seed = ();
+///     const ORDER_FREE: bool = true;
+///     fn id(&self) -> &str { "toy" }
+///     fn placement_bytes(&self, node: &NodeInfo, out: &mut Vec<u8>) { out.extend(node.weight().to_le_bytes()) }
+///     fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<()>>) -> Result<(), SchemeError> {
+///         out.extend((0..).zip(nodes).map(|(tie, node)| Assignment { seed: (), points: u64::from(node.weight()) * 100, tie }));
+///         Ok(())
+///     }
+///     fn points(&self, id: &NodeId, (): &(), labels: std::ops::Range<u32>, out: &mut Vec<u32>) {
+///         out.extend(labels.map(|label| toy(id.as_bytes().iter().copied().chain(label.to_le_bytes()))));
+///     }
+///     fn key_point(&self, key: &[u8]) -> u32 { toy(key.iter().copied()) }
+///     fn key_point_of_parts(&self, parts: &[&[u8]]) -> u32 { toy(parts.iter().copied().flatten().copied()) }
+/// }
+///
+/// let table = Ring::builder().scheme(Toy).nodes([NodeSpec::new("a"), NodeSpec::new("b")]).build_table()?;
+/// assert_eq!(table.len(), 200);
+/// # Ok::<(), ringway::DeltaError>(())
+/// ```
+pub trait Scheme: Clone + fmt::Debug + Send + Sync + 'static {
+    /// The width of the circle.
+    type Point: Point;
+    /// What a node's sequence of points depends on beside its id. Equal seeds and ids mean equal sequences.
+    type Seed: Clone + PartialEq + fmt::Debug + Send + Sync + 'static;
+    /// Whether placement is independent of the order in which nodes are listed. If so, nodes are given to
+    /// [`assign`](Self::assign) in the order of their ids' bytes; else in list order.
+    const ORDER_FREE: bool;
+
+    /// Returns the scheme's name; part of the placement fingerprint.
+    fn id(&self) -> &str;
+
+    /// Appends the options that placement depends on, in a fixed encoding; part of the placement fingerprint. A secret
+    /// must go in as a one-way function of it.
+    fn option_bytes(&self, out: &mut Vec<u8>) {
+        let _ = out;
+    }
+
+    /// Appends what placement reads of `node` beside its id, in a fixed encoding; part of the placement fingerprint.
+    fn placement_bytes(&self, node: &NodeInfo, out: &mut Vec<u8>);
+
+    /// Assigns points to nodes: appends one [`Assignment`] for each of `nodes`, in their order, to `out`, which is
+    /// empty.
+    ///
+    /// # Errors
+    /// If the scheme can't place these nodes, for instance because an attribute it needs is missing.
+    ///
+    /// # Complexity
+    /// Called once per commit that changes a node, so it should be O(N) and cheap.
+    fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<Self::Seed>>) -> Result<(), SchemeError>;
+
+    /// Appends the points with the numbers `labels` of a node's sequence to `out`, in the order of their numbers.
+    fn points(&self, id: &NodeId, seed: &Self::Seed, labels: Range<u32>, out: &mut Vec<Self::Point>);
+
+    /// Maps a key to its point.
+    fn key_point(&self, key: &[u8]) -> Self::Point;
+
+    /// Maps a key that lies in several slices to its point: the same as [`key_point`](Self::key_point) of the slices
+    /// joined, without joining them.
+    fn key_point_of_parts(&self, parts: &[&[u8]]) -> Self::Point;
+}
+
+/// What [`Scheme::assign`] gives a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment<S> {
+    /// What the node's sequence of points depends on beside its id.
+    pub seed: S,
+    /// How many points of the sequence are active. `u64`, so that a product of weights can't overflow before it is
+    /// checked against the limit.
+    pub points: u64,
+    /// The node's place among nodes with an equal point: the smallest owns it. If two nodes have the same, the one that
+    /// stands first in the list given to `assign` does.
+    pub tie: u32,
+}

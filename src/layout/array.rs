@@ -1,0 +1,319 @@
+//! The canonical form of a ring's points: sorted arrays of heads, tails and owners.
+//!
+//! Every layout is built from one of these and keeps it: walks, shares, plans and merges read it, and it is what a
+//! layout falls back to.
+//!
+//! Invariants
+//! - A1: points never go down from one rank to the next; equal points stand in their total order, first one first.
+//! - A2: heads, tails and owners have one length, below 2^32.
+//! - A3: owners are 16 bits wide exactly as long as all slots are below [`NARROW_SLOTS`], so that equal sequences make
+//!   equal arrays only together with equal slots; checked when a slot is pushed, never wrapped.
+
+use std::collections::TryReserveError;
+use std::ops::Range;
+
+use super::kernel;
+use crate::node::Slot;
+use crate::point::{Point, index, position};
+
+/// Slots below this number fit 16-bit owners. The two largest values are left to layouts as marks.
+pub(crate) const NARROW_SLOTS: u32 = 65_534;
+
+/// Sorted points with their owners, searchable by binary search.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PointArray<P: Point> {
+    heads: Vec<u32>,
+    tails: Vec<P::Tail>,
+    owners: Owners,
+}
+
+/// Owners of consecutive ranks, as narrow as the slots allow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Owners {
+    Narrow(Vec<u16>),
+    Wide(Vec<u32>),
+}
+
+impl Owners {
+    #[inline(always)]
+    pub(crate) fn at(&self, rank: usize) -> Slot {
+        match self {
+            Self::Narrow(owners) => Slot::new(u32::from(owners[rank])),
+            Self::Wide(owners) => Slot::new(owners[rank]),
+        }
+    }
+
+    /// The same owners in another order; `order(i)` is the old position of the new position `i`.
+    pub(crate) fn permuted(&self, order: &[u32]) -> Self {
+        match self {
+            Self::Narrow(owners) => Self::Narrow(order.iter().map(|&old| owners[index(old)]).collect()),
+            Self::Wide(owners) => Self::Wide(order.iter().map(|&old| owners[index(old)]).collect()),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Narrow(owners) => size_of_val(&owners[..]),
+            Self::Wide(owners) => size_of_val(&owners[..]),
+        }
+    }
+}
+
+impl<P: Point> PointArray<P> {
+    /// Returns an array of no points.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { heads: Vec::new(), tails: Vec::new(), owners: Owners::Narrow(Vec::new()) }
+    }
+
+    /// Sorts `points` (stably: equal points keep the order given) and builds the array.
+    ///
+    /// # Panics
+    /// If there are 2^32 points or more.
+    ///
+    /// # Complexity
+    /// O(P log P).
+    #[must_use]
+    pub fn from_unsorted(mut points: Vec<(P, Slot)>) -> Self {
+        assert!(u32::try_from(points.len()).is_ok(), "{} points are more than a u32 can rank", points.len());
+        points.sort_by_key(|&(point, _)| point);
+        let mut array = PointArrayBuilder::with_capacity(points.len()).unwrap_or_else(|error| panic!("{error}"));
+        for (point, slot) in points {
+            array.push(point, slot);
+        }
+        array.finish()
+    }
+
+    /// Returns the number of points.
+    #[inline(always)]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// Whether there are no points.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+
+    /// Returns the point at `rank`.
+    ///
+    /// # Panics
+    /// If `rank` isn't below [`len`](Self::len).
+    #[inline]
+    #[must_use]
+    pub fn point(&self, rank: usize) -> P {
+        P::join(self.heads[rank], self.tails[rank])
+    }
+
+    /// Returns the owner of the point at `rank`.
+    ///
+    /// # Panics
+    /// If `rank` isn't below [`len`](Self::len).
+    #[inline(always)]
+    #[must_use]
+    pub fn slot(&self, rank: usize) -> Slot {
+        self.owners.at(rank)
+    }
+
+    /// Returns points and owners in rank order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (P, Slot)> + '_ {
+        (0..self.len()).map(|rank| (self.point(rank), self.slot(rank)))
+    }
+
+    /// Returns the memory of the arrays, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.heads[..]) + size_of_val(&self.tails[..]) + self.owners.bytes()
+    }
+
+    /// Returns the number of points below `x`: the rank of the first point `>= x`, or [`len`](Self::len).
+    ///
+    /// # Complexity
+    /// O(log P), without a branch that depends on the data.
+    #[inline(always)]
+    #[must_use]
+    pub fn rank(&self, x: P) -> usize {
+        self.settle_tail(kernel::lower_bound(&self.heads, x.head()), x)
+    }
+
+    /// Goes from the first rank whose head is `>=` that of `x` to the first rank whose whole point is. Costs one compare
+    /// unless heads tie, which for hashed points happens with probability P/2^32.
+    #[inline(always)]
+    pub(crate) fn settle_tail(&self, rank: usize, x: P) -> usize {
+        if P::WIDE && rank < self.heads.len() && self.heads[rank] == x.head() {
+            self.settle_ties(rank, x)
+        } else {
+            rank
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle_ties(&self, first: usize, x: P) -> usize {
+        // Bounded for hostile points as well: all heads may be equal.
+        let end = first + self.heads[first..].partition_point(|&head| head == x.head());
+        first + self.tails[first..end].partition_point(|&tail| tail < x.tail())
+    }
+
+    /// The ranks that hold exactly `x`, searched from rank `from` on. Gallops: O(log of the distance).
+    pub(crate) fn run_of(&self, x: P, from: usize) -> Range<usize> {
+        let start = self.gallop(from, |point| point < x);
+        start..self.gallop(start, |point| point == x)
+    }
+
+    /// The first rank at or after `from` whose point fails `before`, which must hold for a prefix.
+    fn gallop(&self, from: usize, before: impl Fn(P) -> bool) -> usize {
+        let (mut low, mut step) = (from, 1);
+        while low + step <= self.len() && before(self.point(low + step - 1)) {
+            low += step;
+            step *= 2;
+        }
+        let mut high = self.len().min(low + step);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if before(self.point(middle)) { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    pub(crate) fn heads(&self) -> &[u32] {
+        &self.heads
+    }
+
+    pub(crate) fn owners(&self) -> &Owners {
+        &self.owners
+    }
+}
+
+/// Fills a [`PointArray`] in rank order, taking all memory beforehand.
+#[derive(Debug)]
+pub(crate) struct PointArrayBuilder<P: Point> {
+    array: PointArray<P>,
+}
+
+impl<P: Point> PointArrayBuilder<P> {
+    pub(crate) fn with_capacity(points: usize) -> Result<Self, TryReserveError> {
+        let mut array = PointArray::empty();
+        array.heads.try_reserve_exact(points)?;
+        array.tails.try_reserve_exact(points)?;
+        let mut owners = Vec::new();
+        owners.try_reserve_exact(points)?;
+        array.owners = Owners::Narrow(owners);
+        Ok(Self { array })
+    }
+
+    /// Appends one point, which must not be below the last one (A1).
+    #[inline]
+    pub(crate) fn push(&mut self, point: P, slot: Slot) {
+        debug_assert!(self.array.is_empty() || self.array.point(self.array.len() - 1) <= point);
+        self.array.heads.push(point.head());
+        self.array.tails.push(point.tail());
+        match &mut self.array.owners {
+            Owners::Narrow(owners) => match u16::try_from(slot.number()) {
+                Ok(narrow) if slot.number() < NARROW_SLOTS => owners.push(narrow),
+                _ => {
+                    self.widen();
+                    self.push_owner_wide(slot);
+                }
+            },
+            Owners::Wide(owners) => owners.push(slot.number()),
+        }
+    }
+
+    /// Appends the ranks `range` of `from`, as they are.
+    pub(crate) fn extend_from(&mut self, from: &PointArray<P>, range: Range<usize>) {
+        self.array.heads.extend_from_slice(&from.heads[range.clone()]);
+        self.array.tails.extend_from_slice(&from.tails[range.clone()]);
+        match (&mut self.array.owners, &from.owners) {
+            (Owners::Narrow(to), Owners::Narrow(from)) => to.extend_from_slice(&from[range]),
+            (Owners::Wide(to), Owners::Wide(from)) => to.extend_from_slice(&from[range]),
+            (Owners::Wide(to), Owners::Narrow(from)) => to.extend(from[range].iter().map(|&slot| u32::from(slot))),
+            (Owners::Narrow(_), Owners::Wide(from)) => {
+                // Rare: a ring that had more than 65,534 slots; `finish` narrows again if it may.
+                self.widen();
+                for &slot in &from[range] {
+                    self.push_owner_wide(Slot::new(slot));
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn widen(&mut self) {
+        if let Owners::Narrow(owners) = &self.array.owners {
+            let mut wide = Vec::with_capacity(owners.capacity());
+            wide.extend(owners.iter().map(|&slot| u32::from(slot)));
+            self.array.owners = Owners::Wide(wide);
+        }
+    }
+
+    fn push_owner_wide(&mut self, slot: Slot) {
+        if let Owners::Wide(owners) = &mut self.array.owners {
+            owners.push(slot.number());
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> PointArray<P> {
+        // A3: as narrow as the slots allow, whatever they were before.
+        if let Owners::Wide(owners) = &self.array.owners
+            && owners.iter().all(|&slot| slot < NARROW_SLOTS)
+        {
+            self.array.owners = Owners::Narrow(owners.iter().filter_map(|&slot| u16::try_from(slot).ok()).collect());
+        }
+        debug_assert!(u32::try_from(self.array.len()).is_ok(), "A2");
+        self.array
+    }
+}
+
+/// The order of an implicit search tree as positions in rank order.
+pub(crate) fn ranks(order: impl Iterator<Item = usize>) -> Vec<u32> {
+    order.map(position).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_widen_and_narrow_with_the_largest_slot() {
+        let build = |slots: &[u32]| {
+            let points = slots.iter().zip(0u32..).map(|(&slot, point)| (point, Slot::new(slot))).collect();
+            PointArray::<u32>::from_unsorted(points)
+        };
+        let narrow = build(&[0, 5, 65_533]);
+        assert!(matches!(narrow.owners, Owners::Narrow(_)));
+        let wide = build(&[0, 65_534, 5, 70_000]);
+        assert!(matches!(wide.owners, Owners::Wide(_)));
+        assert_eq!((0..4).map(|rank| wide.slot(rank).number()).collect::<Vec<_>>(), [0, 65_534, 5, 70_000]);
+
+        // Narrow, then a wide range, then narrow again: all three copies.
+        let mut mixed = PointArrayBuilder::with_capacity(5).unwrap();
+        mixed.extend_from(&narrow, 0..1);
+        mixed.extend_from(&wide, 1..3);
+        mixed.extend_from(&build(&[1, 2, 3, 4]), 3..4);
+        let mixed = mixed.finish();
+        assert_eq!(
+            mixed.iter().collect::<Vec<_>>(),
+            [(0, 0), (1, 65_534), (2, 5), (3, 4)].map(|(p, s)| (p, Slot::new(s)))
+        );
+
+        let mut back = PointArrayBuilder::with_capacity(2).unwrap();
+        back.extend_from(&wide, 2..3);
+        assert!(matches!(back.finish().owners, Owners::Narrow(_)));
+    }
+
+    #[test]
+    fn runs_are_found_from_any_start() {
+        let points = [3u32, 3, 3, 7, 9, 9, 20].map(|point| (point, Slot::new(0))).to_vec();
+        let array = PointArray::from_unsorted(points.clone());
+        for x in 0..25 {
+            let naive = points.iter().filter(|p| p.0 < x).count()..points.iter().filter(|p| p.0 <= x).count();
+            for from in 0..=naive.start {
+                assert_eq!(array.run_of(x, from), naive, "x {x} from {from}");
+            }
+        }
+    }
+}

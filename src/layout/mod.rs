@@ -1,0 +1,88 @@
+//! Layouts: how a table's points lie in memory, and so how a point's owner is found. Rank 1.
+//!
+//! On the walk from key to owner this is the step *point → owner's slot*. All layouts answer bit for bit alike; they
+//! differ in speed and memory. A layout owns the canonical [`PointArray`] it was built from together with its index, so
+//! the two can't be mixed up: the bounds that the searches rely on belong to one value.
+//!
+//! Match rules of other systems (`>` instead of `>=`, nearest point) aren't seen here: they become boundaries or a
+//! shifted key before a layout is built or asked.
+
+mod array;
+mod auto;
+mod eytzinger;
+#[allow(unsafe_code)]
+mod kernel;
+mod sorted;
+
+pub use array::PointArray;
+pub(crate) use array::PointArrayBuilder;
+pub use auto::Auto;
+pub use eytzinger::Eytzinger;
+pub use sorted::Sorted;
+
+use crate::node::Slot;
+use crate::point::Point;
+
+/// A way to search a ring's points.
+///
+/// The successor of x is the first point `>= x`, wrapping from the largest point to the smallest; of equal points it is
+/// the first in their total order.
+///
+/// ```
+/// use ringway::layout::{Layout, PointArray, Sorted};
+/// use ringway::Slot;
+///
+/// let points = PointArray::from_unsorted(vec![(30u32, Slot::new(1)), (10, Slot::new(0))]);
+/// let layout = Sorted::build(points);
+/// assert_eq!(layout.owner(11), Some(Slot::new(1)));
+/// assert_eq!(layout.owner(31), Some(Slot::new(0)), "wraps");
+/// assert_eq!(layout.rank(31), 2, "both points are below");
+/// ```
+pub trait Layout<P: Point>: std::fmt::Debug + Send + Sync + Sized + 'static {
+    /// The layout's name, as the tool and the benches print it.
+    const NAME: &'static str;
+
+    /// Builds the layout.
+    ///
+    /// # Complexity
+    /// O(P).
+    fn build(points: PointArray<P>) -> Self;
+
+    /// Builds the layout for `points`, which are this one's points changed by `edit`, reusing what it can. Equal to
+    /// [`build`](Self::build) on the same points.
+    fn patch(&self, points: PointArray<P>, edit: &Edit<'_, P>) -> Self;
+
+    /// Returns the canonical arrays.
+    fn points(&self) -> &PointArray<P>;
+
+    /// Returns the number of points below `x`, in `0..=P`: the rank of its successor, or P if the successor is rank 0 by
+    /// wrapping.
+    fn rank(&self, x: P) -> usize;
+
+    /// Returns the owner of the successor of `x`; `None` exactly if there are no points.
+    fn owner(&self, x: P) -> Option<Slot>;
+
+    /// Looks up `xs[i]` into `out[i]` for each i below the shorter of the two lengths, and returns how many were written:
+    /// that length, or 0 if there are no points.
+    fn owner_batch(&self, xs: &[P], out: &mut [Slot]) -> usize {
+        let mut written = 0;
+        for (&x, out) in xs.iter().zip(out) {
+            let Some(slot) = self.owner(x) else { return 0 };
+            *out = slot;
+            written += 1;
+        }
+        written
+    }
+
+    /// Returns the memory beyond the canonical arrays, in bytes.
+    fn index_bytes(&self) -> usize;
+}
+
+/// The points by which two point arrays differ, each list in rank order.
+#[derive(Debug, Clone, Copy)]
+pub struct Edit<'a, P: Point> {
+    /// Points that were taken out, with their owners' slots in the old array.
+    pub removed: &'a [(P, Slot)],
+    /// Points that were put in, with their owners' slots in the new array.
+    pub added: &'a [(P, Slot)],
+}

@@ -1,0 +1,360 @@
+//! The table: an immutable, searchable ring. Rank 4.
+//!
+//! The walk from key to owner, whole: [`Table::owner`] hashes the key to a point (`hash/`), asks the layout for the slot
+//! of the point's successor (`layout/`), and takes the node in that slot. Every other way to look up a key (readers,
+//! batches, replicas, routing) goes through the same steps.
+//!
+//! Invariants; [`Table::validate`] checks them all from scratch
+//! - T1: points are in the order (point, tie rank of the node), and each node has exactly the points its scheme assigned.
+//! - T2: `nodes` and `members` have one length; a slot is live where `members` is `Some`. Every point's slot is live.
+//! - T3: in a vacant slot stands a clone of some live node, so that a slot's node can be returned without a test; no
+//!   point leads there. With no live node there are no slots at all.
+//! - T4: `by_id` holds the live slots in the order of their ids' bytes; `list` holds the same slots in list order, and is
+//!   kept only for schemes that read it.
+//! - T5: the fingerprints are those of the nodes and the scheme.
+
+mod apply;
+mod check;
+mod draft;
+mod merge;
+
+pub use apply::Applied;
+pub use check::TableError;
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use crate::delta::{Change, Delta};
+use crate::error::DeltaError;
+use crate::hash::{Digest, Digester, Fingerprint, Native, Scheme};
+use crate::layout::{Auto, Layout, PointArray};
+use crate::node::{Limits, Node, NodeSpec, Slot};
+use crate::point::{Point, Share, index, position};
+use merge::Placed;
+
+/// An immutable ring: nodes, their points, and the layout they are searched by.
+///
+/// It can be built and used on its own ([`RingBuilder::build_table`](crate::RingBuilder::build_table)), by programs whose
+/// nodes don't change, or is reached through a [`Reader`](crate::Reader) or [`Snapshot`](crate::Snapshot).
+///
+/// ```
+/// use ringway::{NodeSpec, Ring};
+/// let table = Ring::builder().nodes(["a", "b", "c"].map(NodeSpec::new)).build_table()?;
+/// let owner = table.owner(b"user:123456").expect("the ring isn't empty");
+/// assert!(["a", "b", "c"].contains(&owner.id().as_str()));
+/// # Ok::<(), ringway::DeltaError>(())
+/// ```
+pub struct Table<T = (), S: Scheme = Native, L: Layout<S::Point> = Auto<<S as Scheme>::Point>> {
+    layout: L,
+    nodes: Box<[Node<T>]>,
+    scheme: S,
+    members: Box<[Option<Member<S::Seed>>]>,
+    by_id: Box<[Slot]>,
+    list: Option<Box<[Slot]>>,
+    version: u64,
+    placement: Fingerprint,
+    spec: Fingerprint,
+}
+
+/// What a table knows of a live slot beside the node.
+#[derive(Debug, Clone)]
+struct Member<S> {
+    seed: S,
+    points: u32,
+    rank: u32,
+    placement: Digest,
+    spec: Digest,
+}
+
+impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
+    /// Creates a table without nodes, of version 0.
+    #[must_use]
+    pub fn empty(scheme: S) -> Self {
+        let (placement, spec) = fingerprints(&scheme, std::iter::empty());
+        Self {
+            layout: L::build(PointArray::empty()),
+            nodes: Box::default(),
+            scheme,
+            members: Box::default(),
+            by_id: Box::default(),
+            list: (!S::ORDER_FREE).then(Box::default),
+            version: 0,
+            placement,
+            spec,
+        }
+    }
+
+    /// Builds a table of `nodes`, of version 0. The order in which they are given counts only for schemes that read it.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply) of a delta that adds them.
+    ///
+    /// # Complexity
+    /// O(P log P).
+    pub fn build(scheme: S, nodes: impl IntoIterator<Item = NodeSpec<T>>, limits: &Limits) -> Result<Self, DeltaError> {
+        let empty = Self::empty(scheme);
+        let mut delta = Delta::new();
+        delta.extend(nodes.into_iter().map(Change::Add));
+        match empty.apply(delta, limits) {
+            Ok(Some(applied)) => Ok(Self { version: 0, ..applied.table }),
+            Ok(None) => Ok(empty),
+            Err((error, _)) => Err(error),
+        }
+    }
+
+    /// Returns the node that owns `key`; `None` if the ring has no points.
+    ///
+    /// Pure: a function of the table and the key alone.
+    ///
+    /// # Complexity
+    /// The hash of the key, then the layout's search: O(log P) or better. No lock, no allocation, no shared write.
+    #[inline]
+    #[must_use]
+    pub fn owner(&self, key: &[u8]) -> Option<&Node<T>> {
+        self.owner_at(self.scheme.key_point(key))
+    }
+
+    /// Returns the node that owns the key that `parts` make when joined, without joining them.
+    ///
+    /// ```
+    /// # use ringway::{NodeSpec, Ring};
+    /// # let table = Ring::builder().nodes(["a", "b", "c"].map(NodeSpec::new)).build_table()?;
+    /// let joined = table.owner(b"user:42").map(|node| node.id());
+    /// assert_eq!(table.owner_of_parts(&[b"user", b":", b"42"]).map(|node| node.id()), joined);
+    /// # Ok::<(), ringway::DeltaError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn owner_of_parts(&self, parts: &[&[u8]]) -> Option<&Node<T>> {
+        self.owner_at(self.scheme.key_point_of_parts(parts))
+    }
+
+    /// Returns the node that owns `point`, for keys that are hashed already.
+    #[inline]
+    #[must_use]
+    pub fn owner_at(&self, point: S::Point) -> Option<&Node<T>> {
+        self.layout.owner(point).map(|slot| &self.nodes[slot.index()])
+    }
+
+    /// Looks up `keys[i]` into `out[i]` for each i below the shorter of the two lengths, and returns that length. Equal
+    /// to [`owner`](Self::owner) one by one, with the lookups' memory loads overlapped where the layout gains by it. No
+    /// allocation.
+    pub fn owner_batch<'t, K: AsRef<[u8]>>(&'t self, keys: &[K], out: &mut [Option<&'t Node<T>>]) -> usize {
+        let mut points = [S::Point::MIN; BATCH];
+        let mut slots = [Slot::default(); BATCH];
+        for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
+            for (point, key) in points.iter_mut().zip(keys) {
+                *point = self.scheme.key_point(key.as_ref());
+            }
+            let len = keys.len().min(out.len());
+            self.write_owners(&points[..len], &mut slots, out);
+        }
+        keys.len().min(out.len())
+    }
+
+    /// Looks up `points[i]` into `out[i]`; otherwise as [`owner_batch`](Self::owner_batch).
+    pub fn owner_at_batch<'t>(&'t self, points: &[S::Point], out: &mut [Option<&'t Node<T>>]) -> usize {
+        let mut slots = [Slot::default(); BATCH];
+        for (points, out) in points.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
+            let len = points.len().min(out.len());
+            self.write_owners(&points[..len], &mut slots, out);
+        }
+        points.len().min(out.len())
+    }
+
+    fn write_owners<'t>(&'t self, points: &[S::Point], slots: &mut [Slot; BATCH], out: &mut [Option<&'t Node<T>>]) {
+        let found = self.layout.owner_batch(points, slots);
+        for (out, slot) in out.iter_mut().zip(&slots[..found]) {
+            *out = Some(&self.nodes[slot.index()]);
+        }
+        // All or nothing were found; nothing means an empty ring.
+        out[found..points.len()].fill(None);
+    }
+
+    /// Returns the number of points.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.layout.points().len()
+    }
+
+    /// Whether there are no points, so that every lookup gives `None`. There may be nodes, all of weight 0.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.layout.points().is_empty()
+    }
+
+    /// Returns the number of nodes.
+    #[must_use]
+    pub fn node_count(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Returns the nodes: in the order of their ids' bytes, or in list order for schemes that read it.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Node<T>> {
+        self.canonical().iter().map(|slot| &self.nodes[slot.index()])
+    }
+
+    /// Returns a node by its id.
+    ///
+    /// # Complexity
+    /// O(log N).
+    #[must_use]
+    pub fn node(&self, id: &str) -> Option<&Node<T>> {
+        self.slot_of(id).map(|slot| &self.nodes[slot.index()])
+    }
+
+    /// Returns how many points a node has; `None` if the id isn't in the table.
+    #[must_use]
+    pub fn points_of(&self, id: &str) -> Option<u32> {
+        self.slot_of(id).and_then(|slot| self.members[slot.index()].as_ref()).map(|member| member.points)
+    }
+
+    /// Returns all points with their nodes, in ring order from the smallest point; equal points in their total order,
+    /// owner first.
+    pub fn points(&self) -> impl ExactSizeIterator<Item = (S::Point, &Node<T>)> {
+        self.layout.points().iter().map(|(point, slot)| (point, &self.nodes[slot.index()]))
+    }
+
+    /// Returns each node with its exact share of the circle, in the order of [`nodes`](Self::nodes). Unless the ring has
+    /// no points, the shares add up to exactly the whole circle.
+    ///
+    /// ```
+    /// # use ringway::{NodeSpec, Ring};
+    /// let table = Ring::builder().nodes(["a", "b", "c"].map(NodeSpec::new)).build_table()?;
+    /// let sum: u128 = table.shares().iter().map(|(_, share)| share.points()).sum();
+    /// assert_eq!(sum, 1 << 32);
+    /// # Ok::<(), ringway::DeltaError>(())
+    /// ```
+    ///
+    /// # Complexity
+    /// O(P + N).
+    #[must_use]
+    pub fn shares(&self) -> Vec<(&Node<T>, Share)> {
+        let by_slot = self.shares_by_slot();
+        self.canonical().iter().map(|slot| (&self.nodes[slot.index()], by_slot[slot.index()])).collect()
+    }
+
+    fn shares_by_slot(&self) -> Vec<Share> {
+        let points = self.layout.points();
+        let mut shares = vec![Share::new(0, S::Point::BITS); self.nodes.len()];
+        let Some(last) = points.len().checked_sub(1) else { return shares };
+        let mut before = points.point(last);
+        if points.point(0) == before {
+            // One point, or all equal: the first owns the whole circle, which as an arc would be empty.
+            shares[points.slot(0).index()] = Share::whole(S::Point::BITS);
+            return shares;
+        }
+        for (point, slot) in points.iter() {
+            // Of equal points all but the first own an empty arc.
+            let share = &mut shares[slot.index()];
+            *share = *share + Share::arc(before, point);
+            before = point;
+        }
+        shares
+    }
+
+    /// Returns the version: 0 for a table built on its own, else the number of tables its ring has published up to it.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Returns the fingerprint of all that decides where a key goes. Equal ones mean equal answers, on every machine.
+    #[must_use]
+    pub fn placement_fingerprint(&self) -> Fingerprint {
+        self.placement
+    }
+
+    /// Returns the fingerprint of all that is configured: placement, weights, addresses, zones, attributes. Payloads and
+    /// live states don't count.
+    #[must_use]
+    pub fn spec_fingerprint(&self) -> Fingerprint {
+        self.spec
+    }
+
+    /// Returns the scheme.
+    #[must_use]
+    pub fn scheme(&self) -> &S {
+        &self.scheme
+    }
+
+    /// Returns the layout.
+    #[must_use]
+    pub fn layout(&self) -> &L {
+        &self.layout
+    }
+
+    /// Returns the memory of points and index, in bytes; nodes aren't counted.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.layout.points().bytes() + self.layout.index_bytes()
+    }
+
+    pub(crate) fn set_version(&mut self, version: u64) {
+        self.version = version;
+    }
+
+    /// Live slots in the order that counts for the scheme.
+    fn canonical(&self) -> &[Slot] {
+        self.list.as_deref().unwrap_or(&self.by_id)
+    }
+
+    fn slot_of(&self, id: &str) -> Option<Slot> {
+        let found = self.by_id.binary_search_by(|slot| self.nodes[slot.index()].id().as_str().cmp(id));
+        found.ok().map(|place| self.by_id[place])
+    }
+}
+
+impl<T, S: Scheme, L: Layout<S::Point>> fmt::Debug for Table<T, S, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table")
+            .field("version", &self.version)
+            .field("scheme", &self.scheme)
+            .field("nodes", &self.node_count())
+            .field("points", &self.len())
+            .field("placement", &self.placement)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How many lookups [`Table::owner_batch`] has in flight; the points and slots of one batch are 768 bytes of stack.
+const BATCH: usize = 64;
+
+fn by_point_and_rank<P: Point>(a: &Placed<P>, b: &Placed<P>) -> Ordering {
+    (a.point, a.rank).cmp(&(b.point, b.rank))
+}
+
+/// Both fingerprints of members in canonical order.
+fn fingerprints<'a, S: Scheme>(
+    scheme: &S,
+    members: impl ExactSizeIterator<Item = &'a Member<S::Seed>> + Clone,
+) -> (Fingerprint, Fingerprint) {
+    let mut options = Vec::new();
+    scheme.option_bytes(&mut options);
+    let mut placement = Digester::placement();
+    placement.text(scheme.id().as_bytes()).text(&options).count(members.len());
+    members.clone().for_each(|member| {
+        placement.bytes(&member.placement);
+    });
+    let placement = placement.fingerprint();
+    let mut spec = Digester::spec();
+    spec.bytes(&placement.to_bytes()).count(members.len());
+    members.for_each(|member| {
+        spec.bytes(&member.spec);
+    });
+    (placement, spec.fingerprint())
+}
+
+/// The tie ranks of nodes with the given ties, in canonical order: their order by (tie, place).
+fn tie_ranks(ties: &[u32]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..position(ties.len())).collect();
+    // Schemes that number ties as they go are the rule; for them this is one comparison a node.
+    if !ties.is_sorted() {
+        order.sort_by_key(|&place| ties[index(place)]);
+    }
+    let mut ranks = vec![0; ties.len()];
+    for (rank, &place) in (0..).zip(&order) {
+        ranks[index(place)] = rank;
+    }
+    ranks
+}
