@@ -14,11 +14,14 @@ mod hash;
 mod delta;
 mod table;
 
+mod ring;
+
 pub use delta::{Change, Delta, Field};
 pub use error::{DeltaError, NodeError, SchemeError, WaitError};
 pub use hash::{Fingerprint, Native, ParseFingerprintError};
 pub use node::{Limits, Node, NodeId, NodeInfo, NodeSpec, Slot};
 pub use point::{Point, Share};
+pub use ring::{CommitError, CommitReport, Handle, Reader, Ring, RingBuilder, Snapshot, Writer};
 pub use table::{Applied, Table, TableError};
 
 /// Placement schemes.

@@ -1,0 +1,179 @@
+//! From a configuration to a writer and a handle.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::marker::PhantomData;
+
+use super::reader::Handle;
+use super::versions::Versions;
+use super::writer::Writer;
+use crate::error::DeltaError;
+use crate::hash::{Native, Scheme};
+use crate::layout::{Auto, Layout};
+use crate::node::{Limits, NodeSpec};
+use crate::publish::{Epoch, Publish};
+use crate::sync::Arc;
+use crate::table::Table;
+
+/// A ring of nodes with payloads `T`, placed by scheme `S`, searched by layout `L`, published by `P`.
+///
+/// There are no values of this type: it names a ring and starts the building of one. See [`Ring::builder`].
+pub struct Ring<T = (), S = Native, L = Auto<u32>, P = Epoch> {
+    never: Infallible,
+    marker: PhantomData<(T, S, L, P)>,
+}
+
+impl<T, S, L, P> fmt::Debug for Ring<T, S, L, P> {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.never {}
+    }
+}
+
+impl<T> Ring<T> {
+    /// Starts a ring with the native scheme and the layout that fits its size.
+    ///
+    /// ```
+    /// use ringway::{Delta, NodeSpec, Ring};
+    ///
+    /// let (mut writer, handle) = Ring::builder().nodes(["a", "b", "c"].map(NodeSpec::new)).build()?;
+    ///
+    /// let mut reader = handle.reader(); // one per thread
+    /// let before = reader.owner(b"user:123456").expect("the ring isn't empty").id().clone();
+    ///
+    /// let report = writer.commit(Delta::new().add(NodeSpec::new("d")))?;
+    /// assert_eq!(report.version, 2);
+    /// let after = reader.owner(b"user:123456").expect("the ring isn't empty").id();
+    /// assert!(*after == before || *after == "d", "a key moves only to the node that joined");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn builder() -> RingBuilder<T> {
+        RingBuilder {
+            scheme: Native::new(),
+            nodes: Vec::new(),
+            limits: Limits::DEFAULT,
+            retired_limit: RingBuilder::<T>::DEFAULT_RETIRED_LIMIT,
+            marker: PhantomData,
+        }
+    }
+}
+
+/// The configuration of a ring; see [`Ring::builder`].
+pub struct RingBuilder<T = (), S = Native, L = Auto<u32>, P = Epoch> {
+    scheme: S,
+    nodes: Vec<NodeSpec<T>>,
+    limits: Limits,
+    retired_limit: usize,
+    marker: PhantomData<fn() -> (L, P)>,
+}
+
+impl<T, L, P> RingBuilder<T, Native, L, P> {
+    /// Sets the points per unit of weight of the native scheme; 512 if not set.
+    #[must_use]
+    pub fn points_per_weight(mut self, points: u32) -> Self {
+        self.scheme = self.scheme.with_points_per_weight(points);
+        self
+    }
+}
+
+impl<T, S, L, P> RingBuilder<T, S, L, P> {
+    /// How many replaced tables may wait for the end of their grace period before a commit is refused, if not set
+    /// otherwise. One is the rule; more take a reader that was stopped inside a refresh.
+    pub const DEFAULT_RETIRED_LIMIT: usize = 16;
+
+    /// Sets the scheme, and with it the layout to [`Auto`] for the scheme's width.
+    #[must_use]
+    pub fn scheme<S2: Scheme>(self, scheme: S2) -> RingBuilder<T, S2, Auto<S2::Point>, P> {
+        let Self { scheme: _, nodes, limits, retired_limit, marker: _ } = self;
+        RingBuilder { scheme, nodes, limits, retired_limit, marker: PhantomData }
+    }
+
+    /// Sets the layout, as in `.layout::<Eytzinger<u32>>()`. It changes speed and memory, never an answer.
+    #[must_use]
+    pub fn layout<L2>(self) -> RingBuilder<T, S, L2, P>
+    where
+        S: Scheme,
+        L2: Layout<S::Point>,
+    {
+        let Self { scheme, nodes, limits, retired_limit, marker: _ } = self;
+        RingBuilder { scheme, nodes, limits, retired_limit, marker: PhantomData }
+    }
+
+    /// Sets the publisher, as in `.publisher::<Locked>()`.
+    #[must_use]
+    pub fn publisher<P2: Publish>(self) -> RingBuilder<T, S, L, P2> {
+        let Self { scheme, nodes, limits, retired_limit, marker: _ } = self;
+        RingBuilder { scheme, nodes, limits, retired_limit, marker: PhantomData }
+    }
+
+    /// Sets how large the ring may become.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets how many replaced tables may wait for the end of their grace period before a commit is refused with
+    /// [`CommitError::Backpressure`](crate::CommitError::Backpressure); 0 becomes 1.
+    #[must_use]
+    pub fn retired_limit(mut self, tables: usize) -> Self {
+        self.retired_limit = tables.max(1);
+        self
+    }
+
+    /// Adds a node.
+    #[must_use]
+    pub fn node(mut self, spec: NodeSpec<T>) -> Self {
+        self.nodes.push(spec);
+        self
+    }
+
+    /// Adds nodes.
+    #[must_use]
+    pub fn nodes(mut self, specs: impl IntoIterator<Item = NodeSpec<T>>) -> Self {
+        self.nodes.extend(specs);
+        self
+    }
+}
+
+impl<T, S: Scheme, L: Layout<S::Point>, P> RingBuilder<T, S, L, P> {
+    /// Builds a table alone, for programs whose nodes don't change: no publisher, no reader, plain `&Table`.
+    ///
+    /// # Errors
+    /// As [`Table::apply`] of a delta that adds the nodes.
+    pub fn build_table(self) -> Result<Table<T, S, L>, DeltaError> {
+        Table::build(self.scheme, self.nodes, &self.limits)
+    }
+
+    /// Builds the first table and publishes it as version 1.
+    ///
+    /// No nodes are fine: lookups give `None` until some are added.
+    ///
+    /// # Errors
+    /// As [`Table::apply`] of a delta that adds the nodes.
+    #[expect(clippy::type_complexity, reason = "the two ends of one ring")]
+    pub fn build(self) -> Result<(Writer<T, S, L, P>, Handle<T, S, L, P>), DeltaError>
+    where
+        T: Send + Sync + 'static,
+        P: Publish,
+    {
+        let (limits, retired_limit) = (self.limits, self.retired_limit);
+        let mut table = self.build_table()?;
+        table.set_version(Versions::FIRST);
+        let (writer, source) = P::start(table, retired_limit.max(1));
+        let versions = Arc::new(Versions::new());
+        let handle = Handle::new(source, Arc::clone(&versions));
+        Ok((Writer::new(writer, versions, limits), handle))
+    }
+}
+
+impl<T, S: fmt::Debug, L, P> fmt::Debug for RingBuilder<T, S, L, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RingBuilder")
+            .field("scheme", &self.scheme)
+            .field("nodes", &self.nodes.len())
+            .field("limits", &self.limits)
+            .field("retired_limit", &self.retired_limit)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,265 @@
+//! The control plane's end: commits deltas.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use super::reader::Snapshot;
+use super::versions::Versions;
+use crate::delta::Delta;
+use crate::error::DeltaError;
+use crate::hash::{Fingerprint, Native, Scheme};
+use crate::layout::{Auto, Layout};
+use crate::node::{Limits, NodeId, NodeSpec};
+use crate::publish::{Counts, Epoch, Publish, Write};
+use crate::sync::Arc;
+use crate::table::{Applied, Table};
+
+/// The one end of a ring that changes it. `Send`, not `Sync`, not `Clone`.
+///
+/// Dropping it leaves the last table published; readers go on with that.
+pub struct Writer<T = (), S = Native, L = Auto<u32>, P = Epoch>
+where
+    T: Send + Sync + 'static,
+    S: Scheme,
+    L: Layout<S::Point>,
+    P: Publish,
+{
+    inner: P::Writer<Table<T, S, L>>,
+    versions: Arc<Versions>,
+    limits: Limits,
+}
+
+impl<T, S, L, P> Writer<T, S, L, P>
+where
+    T: Send + Sync + 'static,
+    S: Scheme,
+    L: Layout<S::Point>,
+    P: Publish,
+{
+    pub(super) fn new(inner: P::Writer<Table<T, S, L>>, versions: Arc<Versions>, limits: Limits) -> Self {
+        Self { inner, versions, limits }
+    }
+
+    /// Applies a batch of changes and publishes the resulting table as the next version.
+    ///
+    /// All or nothing. Readers see the new table with their next lookup; none waits, and none is waited for. An empty
+    /// batch, and one that changes nothing, publish nothing: the report then has `published: false` and the version that
+    /// is out. Tables that nobody holds any more are dropped here.
+    ///
+    /// # Errors
+    /// [`CommitError::Invalid`] if the batch is refused, [`CommitError::Backpressure`] if a reader is stopped inside a
+    /// refresh (checked before anything is built). Both hand the batch back, and the published table stays.
+    ///
+    /// # Panics
+    /// If the scheme, or the drop of a payload of a table that isn't needed any more, panics, so does this. In the first
+    /// case nothing has changed, in the second the new version is out.
+    ///
+    /// # Complexity
+    /// That of [`Table::apply`]: O(P + N + k log k) for k changed points.
+    pub fn commit(&mut self, delta: Delta<T>) -> Result<CommitReport, CommitError<T>> {
+        if let Err(full) = self.inner.ready() {
+            return Err(CommitError::Backpressure { waiting: full.in_grace, limit: full.limit, delta });
+        }
+        let current = self.inner.current();
+        let applied = match current.apply(delta, &self.limits) {
+            Ok(Some(applied)) => applied,
+            Ok(None) => return Ok(CommitReport::unchanged(current)),
+            Err((error, delta)) => return Err(CommitError::Invalid { error, delta }),
+        };
+        let Applied { table, added, removed, changed, points_added, points_removed } = applied;
+        let report = CommitReport {
+            version: table.version(),
+            published: true,
+            added,
+            removed,
+            changed,
+            points: table.len(),
+            points_added,
+            points_removed,
+            placement: table.placement_fingerprint(),
+            spec: table.spec_fingerprint(),
+        };
+        // Publishing also drops old tables, and a payload's drop may panic; the new table is out by then, so its version
+        // must be known.
+        let published = catch_unwind(AssertUnwindSafe(|| self.inner.publish(table)));
+        self.versions.announce(self.inner.current().version());
+        match published {
+            Ok(Ok(())) => Ok(report),
+            Ok(Err(_)) => unreachable!("`ready` said Ok and only a publish can change that"),
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    /// Brings the ring to exactly the given list of nodes, such as service discovery hands over: what isn't in it is
+    /// removed, what is new is added, what differs is changed. An equal list publishes nothing.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit); an id that the list names twice is [`DeltaError::DuplicateId`].
+    pub fn replace_all(&mut self, nodes: impl IntoIterator<Item = NodeSpec<T>>) -> Result<CommitReport, CommitError<T>>
+    where
+        T: PartialEq,
+    {
+        match self.table().delta_to(nodes, T::eq) {
+            Ok(delta) => self.commit(delta),
+            Err(error) => Err(CommitError::Invalid { error, delta: Delta::new() }),
+        }
+    }
+
+    /// Returns the table that is published now.
+    #[must_use]
+    pub fn table(&self) -> &Table<T, S, L> {
+        self.inner.current()
+    }
+
+    /// Returns the table that is published now, owned.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot<T, S, L> {
+        Snapshot::new(self.inner.snapshot())
+    }
+
+    /// Returns the version that is published now.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.table().version()
+    }
+
+    /// Returns how large the ring may become.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Drops replaced tables that nobody holds any more, and returns how many. Every commit does this too; it is for
+    /// writers that commit seldom.
+    pub fn reclaim(&mut self) -> usize {
+        self.inner.reclaim()
+    }
+
+    /// Returns how many tables live: the published one, and replaced ones that are still held or in their grace period.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.inner.counts()
+    }
+}
+
+impl<T, S, L, P> Drop for Writer<T, S, L, P>
+where
+    T: Send + Sync + 'static,
+    S: Scheme,
+    L: Layout<S::Point>,
+    P: Publish,
+{
+    fn drop(&mut self) {
+        self.versions.close();
+    }
+}
+
+impl<T, S, L, P> fmt::Debug for Writer<T, S, L, P>
+where
+    T: Send + Sync + 'static,
+    S: Scheme,
+    L: Layout<S::Point>,
+    P: Publish,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("table", self.table()).field("counts", &self.counts()).finish_non_exhaustive()
+    }
+}
+
+/// What a commit did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CommitReport {
+    /// The version that is published now.
+    pub version: u64,
+    /// Whether a new version was published; not if nothing changed.
+    pub published: bool,
+    /// Nodes that came, in the order of their ids' bytes.
+    pub added: Vec<NodeId>,
+    /// Nodes that went, likewise.
+    pub removed: Vec<NodeId>,
+    /// Nodes whose description or payload changed, likewise.
+    pub changed: Vec<NodeId>,
+    /// How many points the table has.
+    pub points: usize,
+    /// How many points came.
+    pub points_added: usize,
+    /// How many points went.
+    pub points_removed: usize,
+    /// Fingerprint of all that decides where a key goes.
+    pub placement: Fingerprint,
+    /// Fingerprint of all that is configured.
+    pub spec: Fingerprint,
+}
+
+impl CommitReport {
+    fn unchanged<T, S: Scheme, L: Layout<S::Point>>(table: &Table<T, S, L>) -> Self {
+        Self {
+            version: table.version(),
+            published: false,
+            added: Vec::new(),
+            removed: Vec::new(),
+            changed: Vec::new(),
+            points: table.len(),
+            points_added: 0,
+            points_removed: 0,
+            placement: table.placement_fingerprint(),
+            spec: table.spec_fingerprint(),
+        }
+    }
+}
+
+/// Why a commit was refused. The published table is what it was, and the batch comes back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CommitError<T> {
+    /// The batch was refused.
+    Invalid {
+        /// Why.
+        error: DeltaError,
+        /// The batch.
+        delta: Delta<T>,
+    },
+    /// Replaced tables wait for a reader that is stopped in the middle of taking a table (by a debugger or the
+    /// scheduler), and no more may wait. Try again later: each commit and [`Writer::reclaim`] look whether it has gone on.
+    Backpressure {
+        /// How many tables wait.
+        waiting: usize,
+        /// How many may.
+        limit: usize,
+        /// The batch.
+        delta: Delta<T>,
+    },
+}
+
+impl<T> CommitError<T> {
+    /// Returns the batch that was refused.
+    #[must_use]
+    pub fn into_delta(self) -> Delta<T> {
+        match self {
+            Self::Invalid { delta, .. } | Self::Backpressure { delta, .. } => delta,
+        }
+    }
+}
+
+impl<T> fmt::Display for CommitError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid { error, .. } => error.fmt(f),
+            Self::Backpressure { waiting, limit, .. } => write!(
+                f,
+                "{waiting} replaced tables wait for a reader stopped inside a refresh, the limit is {limit}; commit again \
+                 later"
+            ),
+        }
+    }
+}
+
+impl<T: fmt::Debug> std::error::Error for CommitError<T> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Invalid { error, .. } => Some(error),
+            Self::Backpressure { .. } => None,
+        }
+    }
+}
