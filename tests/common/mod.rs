@@ -1,6 +1,11 @@
 //! What the integration tests share; each test binary uses its part.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
+pub mod batches;
+pub mod book;
+pub mod model;
+pub mod schemes;
+
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): small, and the same
 /// sequence everywhere. The seed is printed, so that a failure names it.
 #[derive(Debug)]
