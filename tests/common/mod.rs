@@ -75,3 +75,16 @@ macro_rules! for_every_layout {
         }
     };
 }
+
+/// Instantiates each generic test for every publisher.
+#[macro_export]
+macro_rules! for_every_publisher {
+    ($($test:ident),* $(,)?) => {
+        mod epoch_publisher {
+            $(#[test] fn $test() { super::$test::<ringway::publish::Epoch>() })*
+        }
+        mod locked_publisher {
+            $(#[test] fn $test() { super::$test::<ringway::publish::Locked>() })*
+        }
+    };
+}
