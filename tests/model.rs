@@ -7,7 +7,7 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::batches::{self, Valid};
-use common::model::{ModelNode, Part, Rule, View};
+use common::model::{self, ModelNode, Part, Rule, View};
 use common::schemes::{Listed, Spied, Weak};
 use common::{Rng, env_number};
 use ringway::layout::{Auto, Eytzinger, Layout, Sorted};
@@ -93,6 +93,8 @@ struct World<S: Rule, L: Layout<S::Point>> {
     nodes: Vec<ModelNode>,
     view: View<S::Point>,
     rng: Rng,
+    /// What each fingerprint stood for, of both kinds.
+    prints: BTreeMap<String, String>,
     /// How often each thing happened, so that a run that tries nothing fails.
     seen: BTreeMap<&'static str, u64>,
 }
@@ -111,6 +113,7 @@ fn run<S: Rule, L: Layout<S::Point>>(scheme: S, seed: u64) {
         nodes: Vec::new(),
         view,
         rng: Rng::new(seed ^ env_number("RINGWAY_MODEL_SEED", 0)),
+        prints: BTreeMap::new(),
         seen: BTreeMap::new(),
     };
     world.check_table();
@@ -224,6 +227,11 @@ impl<S: Rule, L: Layout<S::Point>> World<S, L> {
         }
 
         self.check_hashed(&before, &after, report);
+        // A table has one fingerprint for one configuration, and different ones for different ones.
+        let seen = self.prints.insert(report.placement.to_string(), self.scheme.placement(&next.nodes));
+        assert!(seen.is_none_or(|seen| seen == self.scheme.placement(&next.nodes)), "two placements, one fingerprint");
+        let seen = self.prints.insert(report.spec.to_string(), model::spec(&self.scheme, &next.nodes));
+        assert!(seen.is_none_or(|seen| seen == model::spec(&self.scheme, &next.nodes)), "two specs, one fingerprint");
         if S::INDEPENDENT {
             let touched: BTreeSet<&String> = batch.added.iter().chain(&batch.removed).chain(&batch.changed).collect();
             let mut moved = false;

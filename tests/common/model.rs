@@ -71,6 +71,11 @@ pub trait Rule: Scheme {
     const REFUSES: bool;
     /// The part of each node; `nodes` are in the order that counts.
     fn parts(&self, nodes: &[ModelNode]) -> Vec<Part>;
+    /// What the placement fingerprint stands for, of nodes in the order that counts.
+    fn placement(&self, nodes: &[ModelNode]) -> String {
+        let read = |node: &ModelNode| (node.id.clone(), node.weight, node.active_points, salt(node));
+        format!("{:?}", nodes.iter().map(read).collect::<Vec<_>>())
+    }
     fn point(&self, id: &str, seed: u32, label: u32) -> Self::Point;
     fn key(&self, key: &[u8]) -> Self::Point;
 }
@@ -85,6 +90,11 @@ impl Rule for Native {
             None => u64::from(node.weight) * u64::from(self.points_per_weight()),
         };
         (0..).zip(nodes).map(|(tie, node)| Part { seed: 0, count: count(node), tie }).collect()
+    }
+
+    fn placement(&self, nodes: &[ModelNode]) -> String {
+        let counts = self.parts(nodes).into_iter().map(|part| part.count);
+        format!("{:?}", nodes.iter().map(|node| &node.id).zip(counts).collect::<Vec<_>>())
     }
 
     fn point(&self, id: &str, _: u32, label: u32) -> u32 {
@@ -153,6 +163,10 @@ impl<S: Rule> Rule for Spied<S> {
         self.inner.parts(nodes)
     }
 
+    fn placement(&self, nodes: &[ModelNode]) -> String {
+        self.inner.placement(nodes)
+    }
+
     fn point(&self, id: &str, seed: u32, label: u32) -> S::Point {
         self.inner.point(id, seed, label)
     }
@@ -160,6 +174,12 @@ impl<S: Rule> Rule for Spied<S> {
     fn key(&self, key: &[u8]) -> S::Point {
         self.inner.key(key)
     }
+}
+
+/// What the spec fingerprint stands for: all that is configured, of nodes in the order that counts.
+pub fn spec<S: Rule>(scheme: &S, nodes: &[ModelNode]) -> String {
+    let without_payload = |node: &ModelNode| ModelNode { payload: 0, ..node.clone() };
+    format!("{} {:?}", scheme.placement(nodes), nodes.iter().map(without_payload).collect::<Vec<_>>())
 }
 
 /// The nodes in the order that counts for the scheme.
