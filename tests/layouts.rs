@@ -265,24 +265,31 @@ fn a_patched_layout_answers_as_a_built_one<P: Width, L: Layout<P>>() {
     }
 }
 
-/// As many points as `Auto` needs to leave the sorted array; spread evenly enough to come sorted, since sorting them is
+/// As many points as `Auto` needs to leave the sorted array, and one fewer, each patched from the other; spread evenly enough to come sorted, since sorting them is
 /// most of the time otherwise. The scan is a walk along sorted questions.
 fn a_million_points<P: Width, L: Layout<P>>() {
     let mut rng = Rng::new(14);
     let len = 1 << 20;
     let points = (0..len).map(|n: u32| P::at(n << 12 | rng.number(1 << 12), rng.wide()));
     let points: Vec<(P, Slot)> = numbered(points, 0);
-    let layout = L::build(PointArray::from_unsorted(points.clone()));
+    let (last, but_one) = points.split_last().expect("there are some");
+    let fewer = L::build(PointArray::from_unsorted(but_one.to_vec()));
+    let added = Edit { removed: &[], added: std::slice::from_ref(last) };
+    let layout = fewer.patch(PointArray::from_unsorted(points.clone()), &added);
+    let removed = Edit { removed: std::slice::from_ref(last), added: &[] };
+    let fewer = layout.patch(PointArray::from_unsorted(but_one.to_vec()), &removed);
     let mut near: Vec<(P, Slot)> = (0..300).map(|_| *rng.pick(&points)).collect();
     near.extend([points[0], points[points.len() - 1]]);
     let mut asked = questions(&near, &mut rng, 300);
     asked.sort_unstable();
-    let mut below = 0;
-    for x in asked {
-        while below < points.len() && points[below].0 < x {
-            below += 1;
+    for (layout, points) in [(&layout, &points[..]), (&fewer, but_one)] {
+        let mut below = 0;
+        for &x in &asked {
+            while below < points.len() && points[below].0 < x {
+                below += 1;
+            }
+            assert_eq!(layout.rank(x), below, "{x:?}");
+            assert_eq!(layout.owner(x), Some(points[below % points.len()].1), "{x:?}");
         }
-        assert_eq!(layout.rank(x), below, "{x:?}");
-        assert_eq!(layout.owner(x), Some(points[below % points.len()].1), "{x:?}");
     }
 }

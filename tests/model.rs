@@ -61,6 +61,16 @@ fn weak_u128_with_one_head() {
 }
 
 #[test]
+fn weak_with_one_point_for_all() {
+    run::<_, Sorted<u32>>(weak("weak-one", |_| 1 << 31), 0x5EED_000B);
+}
+
+#[test]
+fn weak_u128_with_the_ends_of_the_circle() {
+    run::<_, Eytzinger<u128>>(weak("weak-ends", |hash| if hash % 2 == 0 { 0 } else { u128::MAX }), 0x5EED_000C);
+}
+
+#[test]
 fn list_order_where_the_last_wins() {
     run::<_, Auto<u32>>(Listed { weak: weak("list", |hash| u32::from(hash) << 24), group: 1 }, 0x5EED_0007);
 }

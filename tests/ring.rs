@@ -3,15 +3,15 @@
 mod common;
 
 use std::any::Any;
-use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
 use std::thread;
 use std::time::Duration;
 
 use common::book::{Book, Booked, Entry};
 use common::schemes::Spied;
+use common::stall::{Stallable, take_stall};
 use ringway::layout::Auto;
-use ringway::publish::{Counts, Epoch, Locked, Publish, Value, epoch};
+use ringway::publish::{Counts, Locked, Publish};
 use ringway::{CommitError, Delta, DeltaError, Handle, Native, Node, NodeSpec, Reader, Ring, Writer};
 
 for_every_publisher!(
@@ -209,34 +209,6 @@ fn idle_readers_refuse_no_commit<P: Publish>() {
     }
     assert_eq!(tables.droppers().len(), 1);
     assert_eq!(payloads.live(), 3);
-}
-
-/// `Epoch`, with a way to the hook that stands in for a reader stopped inside a refresh.
-#[derive(Debug)]
-enum Stallable {}
-
-type Stall = Box<dyn Any>;
-
-thread_local!(static STALL: RefCell<Option<Box<dyn Fn() -> Stall>>> = const { RefCell::new(None) });
-
-/// The hook of the ring that this thread built last.
-fn take_stall() -> Box<dyn Fn() -> Stall> {
-    STALL.take().expect("a ring was built with `Stallable`")
-}
-
-impl Publish for Stallable {
-    type Writer<V: Value> = epoch::Writer<V>;
-    type Source<V: Value> = epoch::Source<V>;
-    type Reader<V: Value> = epoch::Reader<V>;
-
-    const NAME: &'static str = "stallable";
-
-    fn start<V: Value>(first: V, retired_limit: usize) -> (Self::Writer<V>, Self::Source<V>) {
-        let (writer, source) = Epoch::start(first, retired_limit);
-        let shared = source.clone();
-        STALL.set(Some(Box::new(move || Box::new(shared.stall()))));
-        (writer, source)
-    }
 }
 
 #[test]

@@ -259,7 +259,11 @@ fn read<P: Publish>(
                 assert_eq!(owner, history.owner(kept.version(), key.as_bytes()).map(id));
                 kept = reader.snapshot();
             }
-            3 => kept = handle.snapshot(),
+            3 => {
+                let version = handle.version();
+                kept = handle.snapshot();
+                assert!(kept.version() >= version && kept.version() >= last);
+            }
             4 => thread::sleep(Duration::from_millis(1)),
             5..100 => thread::yield_now(),
             _ => {}

@@ -5,6 +5,7 @@ pub mod batches;
 pub mod book;
 pub mod model;
 pub mod schemes;
+pub mod stall;
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): small, and the same
 /// sequence everywhere. The seed is printed, so that a failure names it.
