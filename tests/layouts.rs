@@ -261,6 +261,8 @@ fn a_patched_layout_answers_as_a_built_one<P: Width, L: Layout<P>>() {
         next.sort_unstable();
         layout = layout.patch(PointArray::from_unsorted(next.clone()), &Edit { removed: &removed, added: &added });
         check(&layout, &next, &questions(&next, &mut rng, 10));
+        let built = L::build(PointArray::from_unsorted(next.clone()));
+        assert_eq!(format!("{layout:?}"), format!("{built:?}"), "the same in every field");
         points = next;
     }
 }
@@ -283,6 +285,8 @@ fn a_million_points<P: Width, L: Layout<P>>() {
     let mut asked = questions(&near, &mut rng, 300);
     asked.sort_unstable();
     for (layout, points) in [(&layout, &points[..]), (&fewer, but_one)] {
+        let built = L::build(PointArray::from_unsorted(points.to_vec()));
+        assert_eq!(layout.index_bytes(), built.index_bytes(), "of the same kind");
         let mut below = 0;
         for &x in &asked {
             while below < points.len() && points[below].0 < x {

@@ -69,6 +69,13 @@ fn some_ids(rng: &mut Rng) -> Vec<String> {
 pub fn valid<S: Rule>(rng: &mut Rng, nodes: &[ModelNode]) -> Valid {
     let old: BTreeMap<&str, &ModelNode> = nodes.iter().map(|node| (node.id.as_str(), node)).collect();
     let removals = if rng.percent(5) { 100 } else { 25 };
+    if !nodes.is_empty() && rng.percent(15) {
+        // One field of one node, so that each alone is seen to count.
+        let node = rng.pick(nodes).clone();
+        let mut next = node.clone();
+        fields(rng, &mut next);
+        return apply(nodes, vec![Change::Set { id: node.id, field: rng.pick(&all_fields(next)).clone() }]);
+    }
     let mut changes = Vec::new();
     for id in some_ids(rng) {
         match old.get(id.as_str()) {
@@ -93,16 +100,20 @@ fn settings(rng: &mut Rng, node: &ModelNode) -> Vec<Change<u32>> {
     if rng.percent(70) {
         fields(rng, &mut next);
     }
-    let all = [
-        Field::Weight(next.weight),
-        Field::ActivePoints(next.active_points),
-        Field::Address(next.address),
-        Field::Zone(next.zone),
-        Field::Attributes(next.attributes),
-        Field::Payload(next.payload),
-    ];
+    let all = all_fields(next);
     let chosen = all.into_iter().filter(|_| rng.percent(25));
     chosen.map(|field| Change::Set { id: node.id.clone(), field }).collect()
+}
+
+fn all_fields(node: ModelNode) -> [Field<u32>; 6] {
+    [
+        Field::Weight(node.weight),
+        Field::ActivePoints(node.active_points),
+        Field::Address(node.address),
+        Field::Zone(node.zone),
+        Field::Attributes(node.attributes),
+        Field::Payload(node.payload),
+    ]
 }
 
 /// What a set of changes makes of the model.
