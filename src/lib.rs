@@ -1,5 +1,6 @@
 //! ringway: a consistent-hash routing engine.
 #![deny(unsafe_code)]
+#![warn(missing_docs, unreachable_pub)]
 
 mod error;
 mod point;

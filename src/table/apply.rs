@@ -42,6 +42,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     ///
     /// # Complexity
     /// O(P + N + k log k) for k changed points. Points of nodes that don't change are copied, never hashed or sorted.
+    #[expect(clippy::type_complexity, reason = "a table or nothing, or the delta back with the reason")]
     pub fn apply(&self, delta: Delta<T>, limits: &Limits) -> Result<Option<Applied<T, S, L>>, (DeltaError, Delta<T>)> {
         match self.draft(&delta, limits) {
             Ok(Some(draft)) => Ok(Some(self.finish(draft, delta))),

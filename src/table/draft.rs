@@ -31,6 +31,9 @@ pub(super) struct Draft<S: Scheme> {
     pub(super) added: Vec<(S::Point, Slot)>,
 }
 
+/// A node's tie rank and assignment.
+type Ranked<S> = (u32, Assignment<<S as Scheme>::Seed>);
+
 /// What the changes of a delta do to slots.
 pub(super) struct Touched {
     /// The slot of each change, in the order of the delta's changes.
@@ -205,12 +208,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     }
 
     /// Step 3: asks the scheme, and checks the total before any point is computed.
-    fn assign(
-        &self,
-        canonical: &[Slot],
-        touched: &Touched,
-        limits: &Limits,
-    ) -> Result<Vec<(u32, Assignment<S::Seed>)>, DeltaError> {
+    fn assign(&self, canonical: &[Slot], touched: &Touched, limits: &Limits) -> Result<Vec<Ranked<S>>, DeltaError> {
         let infos: Vec<&NodeInfo> = canonical.iter().map(|&slot| self.info_after(slot, touched)).collect();
         let mut assigned = Vec::with_capacity(infos.len());
         self.scheme.assign(&infos, &mut assigned)?;
@@ -233,7 +231,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         &self,
         canonical: &[Slot],
         touched: &Touched,
-        assigned: Vec<(u32, Assignment<S::Seed>)>,
+        assigned: Vec<Ranked<S>>,
     ) -> Box<[Option<Member<S::Seed>>]> {
         let slot_count = if canonical.is_empty() { 0 } else { touched.slot_count };
         let mut members: Vec<Option<Member<S::Seed>>> = Vec::new();
