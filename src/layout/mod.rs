@@ -1,4 +1,4 @@
-//! Layouts: how a table's points lie in memory, and so how a point's owner is found. Rank 1.
+//! Layouts: how a table's points lie in memory, and so how a point's owner is found. Rank 2.
 //!
 //! On the walk from key to owner this is the step *point → owner's slot*. All layouts answer bit for bit alike; they
 //! differ in speed and memory. A layout owns the canonical [`PointArray`] it was built from together with its index, so
