@@ -61,7 +61,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
                 payloads.insert(slot, Arc::new(payload));
             }
         }
-        let node_at = |slot: Slot| match touched.nodes.get(&slot) {
+        let node_at = |slot: Slot| match touched.get(slot) {
             None => self.nodes[slot.index()].clone(),
             Some(node) => {
                 let payload = payloads.get(&slot).unwrap_or_else(|| self.nodes[slot.index()].shared_payload());
