@@ -47,7 +47,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::marker::PhantomData;
 use std::mem;
 use std::ptr;
 
@@ -61,7 +60,10 @@ use crate::sync::{Arc, AtomicPtr, AtomicUsize, Mutex, Ordering, PoisonError};
 ///
 /// A bag sealed in epoch e runs in e + 2 and each flush moves the epoch by at most one. Two are enough when nobody is
 /// pinned; the third makes up for one that met a participant in the middle of unregistering.
-const IDLE_FLUSHES: u32 = 3;
+const IDLE_FLUSHES: usize = 3;
+
+/// Closures that one flush runs: crossbeam-epoch takes so many bags at a time, and each of ours has a bag of its own.
+const BAGS_PER_FLUSH: usize = 8;
 
 /// Publishes through epoch reclamation.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +83,6 @@ impl Publish for Epoch {
             current: CachePadded::new(AtomicPtr::new(Arc::into_raw(Arc::clone(&current)).cast_mut())),
             collector: Collector::new(),
             orphans: Mutex::new(Vec::new()),
-            owns: PhantomData,
         });
         let writer = Writer {
             current,
@@ -103,7 +104,6 @@ struct Shared<V: Value> {
     collector: Collector,
     /// Values in their grace period when the writer went, each with the count that was the writer's.
     orphans: Mutex<Vec<Arc<V>>>,
-    owns: PhantomData<Arc<V>>,
 }
 
 impl<V: Value> Drop for Shared<V> {
@@ -177,7 +177,7 @@ impl<V: Value> Drop for Participant<V> {
         if orphans.is_empty() {
             return;
         }
-        for _ in 0..IDLE_FLUSHES {
+        for _ in 0..IDLE_FLUSHES + orphans.len() / BAGS_PER_FLUSH {
             self.pinner.pinned(Guard::flush);
         }
         let unheld: Vec<_> = orphans.extract_if(.., |value| Arc::strong_count(value) == 1).collect();
@@ -226,7 +226,8 @@ impl<V: Value> Writer<V> {
     fn in_grace(&self) -> usize {
         // Acquire: what the closures did is done; pairs with the closure in `publish`, Release (each increment continues
         // the release sequences of those before); without it the writer could go and leave a closure to drop the
-        // last count under a reader's pin, though it counted as finished.
+        // last count under a reader's pin, though it counted as finished. (No model shows that: loom keeps the counts of
+        // an `Arc` in one order.)
         self.deferred.wrapping_sub(self.finished.load(Ordering::Acquire))
     }
 
