@@ -1,5 +1,6 @@
 //! ringway: a consistent-hash routing engine.
 #![deny(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod error;
 mod point;
@@ -13,6 +14,10 @@ mod hash;
 
 mod delta;
 mod table;
+
+#[cfg(feature = "cluster-file")]
+#[cfg_attr(docsrs, doc(cfg(feature = "cluster-file")))]
+pub mod cluster;
 
 mod ring;
 
