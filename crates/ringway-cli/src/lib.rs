@@ -8,6 +8,7 @@
 
 mod failure;
 mod input;
+pub mod live;
 pub mod naive;
 pub mod route;
 
@@ -29,6 +30,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Live(live::Args),
     Route(route::Args),
 }
 
@@ -53,6 +55,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let result = match &cli.command {
+        Command::Live(args) => live::run(args),
         Command::Route(args) => route::run(args),
     };
     match result {
