@@ -40,7 +40,7 @@
 //! | 2 | `hash` ([`scheme`]) | node → points, key → point, fingerprints |
 //! | 3 | `delta` | [`Delta`], a batch of changes |
 //! | 4 | `table` | [`Table`], the immutable ring: building, merging, looking up |
-//! | 5 | policies | [`cluster`](crate::cluster) files (feature `cluster-file`) |
+//! | 5 | policies | `cluster` files (feature `cluster-file`) |
 //! | 6 | `ring` | [`Ring`], [`Writer`], [`Handle`], [`Reader`]: what users touch, with the guarantees G1–G7 |
 //!
 //! # Unsafe ledger
@@ -69,6 +69,10 @@ mod hash;
 mod delta;
 
 mod table;
+
+#[cfg(feature = "cluster-file")]
+#[cfg_attr(docsrs, doc(cfg(feature = "cluster-file")))]
+pub mod cluster;
 
 mod ring;
 
