@@ -226,7 +226,8 @@ impl<V: Value> Writer<V> {
     fn in_grace(&self) -> usize {
         // Acquire: what the closures did is done; pairs with the closure in `publish`, Release (each increment continues
         // the release sequences of those before); without it the writer could go and leave a closure to drop the
-        // last count under a reader's pin, though it counted as finished.
+        // last count under a reader's pin, though it counted as finished. (No model shows that: loom keeps the counts of
+        // an `Arc` in one order.)
         self.deferred.wrapping_sub(self.finished.load(Ordering::Acquire))
     }
 
