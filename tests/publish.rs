@@ -436,6 +436,22 @@ fn a_long_stall_is_made_up_for_at_once() {
 }
 
 #[test]
+fn snapshots_during_a_stall_delay_no_recovery() {
+    let tally = Tally::new(1);
+    let (mut writer, source) = Epoch::start(tally.value(0), 1);
+    let stall = source.stall();
+    for _ in 0..5_000 {
+        source.snapshot().read(1);
+        source.reader().current().read(1);
+    }
+    publish(&mut writer, &tally, 1);
+    assert!(writer.ready().is_err());
+    drop(stall);
+    assert_eq!(writer.ready(), Ok(()));
+    assert_eq!(tally.live(), 1);
+}
+
+#[test]
 #[should_panic(expected = "retired_limit is 0")]
 fn a_limit_of_zero_is_refused() {
     Epoch::start(0, 0);

@@ -35,7 +35,7 @@ fn a_snapshot_beside_publishes() {
 
 #[test]
 fn a_reader_goes_beside_publishes() {
-    check("come_and_go, a reader goes, 2 publishes", 1, || {
+    check("come_and_go, a reader goes, 2 publishes", 3, || {
         let ledger = Ledger::default();
         let (mut writer, source) = Epoch::start(ledger.version(0), 4);
         let mut reader = source.reader();
@@ -62,7 +62,7 @@ fn a_reader_goes_beside_publishes() {
 
 #[test]
 fn the_reader_goes_as_the_writer_does() {
-    check("come_and_go, reader and writer go, 2 publishes", 1, || {
+    check("come_and_go, reader and writer go, 2 publishes", 3, || {
         let ledger = Ledger::default();
         let (mut writer, source) = Epoch::start(ledger.version(0), 4);
         let mut reader = source.reader();

@@ -46,7 +46,9 @@
 //!   `t::idle_readers_refuse_no_publish`
 //! - **P10** (`Epoch`) A reader stopped inside a refresh keeps at most `retired_limit` values in their grace period; then
 //!   `publish` fails with [`Backpressure`] and hands its value back, nothing changed, and works again once the reader has
-//!   moved on. `publish` never waits. `t::a_stalled_reader_is_backpressure`, `loom::backpressure`
+//!   moved on (at once, unless more than some hundred readers or [`Source::snapshot`]s went meanwhile, more than eight at
+//!   a time; each attempt works off a part of what they leave). `publish` never waits.
+//!   `t::a_stalled_reader_is_backpressure`, `t::snapshots_during_a_stall_delay_no_recovery`, `loom::backpressure`
 //! - **P11** (`Epoch`) After a publish each reader pays one lock-free refresh, in which the collector may call the
 //!   allocator O(1) times for its own records but frees no value. `a::a_refresh_frees_no_value`
 //! - **P12** Writers and readers may move between threads but not be shared: `Send`, not `Sync`. `t::thread_bounds` and
