@@ -112,7 +112,7 @@ impl Bounds {
     /// Naive points that may be placed for the check, all versions together: some 10 s.
     const POINTS: usize = 1 << 25;
     const VERSIONS: usize = 1024;
-    /// Answers that may be noted, all readers together: 40 bytes each.
+    /// Answers that may be noted, all readers together: 32 bytes each.
     const ANSWERS: usize = 1 << 21;
 
     /// The bounds for a run with so many `readers`, of rings of about `size` points and nodes.
