@@ -4,8 +4,7 @@
 //! commits changes at a steady rate and prints a line a second. When the time is up, answers that the readers noted are
 //! recomputed by `naive` from the node lists that the writer noted.
 //!
-//! What is noted is bounded before the start, whatever the flags are: versions by [`Bounds::version_step`], answers by
-//! [`Bounds::answers_per_version`].
+//! What is noted is bounded, whatever the flags are: see `Bounds`.
 
 mod change;
 mod check;
@@ -98,38 +97,34 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// How much is noted for the check.
+///
+/// All versions are noted at first. When they become too many, every second one is dropped and from then on not noted,
+/// and so on: those that are left are spread over the whole run, however fast it really went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Bounds {
-    /// One version in so many is checked, the first among them.
-    version_step: u64,
+    /// How many versions are noted at most.
+    versions: usize,
     /// How many answers of one version each reader notes, of the first that are timed.
     answers_per_version: usize,
 }
 
 impl Bounds {
     /// Naive points that may be placed for the check, all versions together: some 10 s.
-    const POINTS: u64 = 1 << 25;
-    const VERSIONS: u64 = 1024;
+    const POINTS: usize = 1 << 25;
+    const VERSIONS: usize = 1024;
     /// Answers that may be noted, all readers together: 32 bytes each.
     const ANSWERS: usize = 1 << 21;
-    const ANSWERS_PER_VERSION: usize = 4096;
 
-    /// The bounds for a run of so many `versions` by so many `readers`, of rings of about `size` points and nodes.
-    fn new(versions: u64, readers: usize, size: usize) -> Self {
-        let size = u64::try_from(size).unwrap_or(u64::MAX).max(1);
-        let checked = (Self::POINTS / size).clamp(2, Self::VERSIONS).min(versions.max(1));
-        let checked_usize = usize::try_from(checked).expect("at most 1,024");
-        let each = Self::ANSWERS / (readers.max(1) * checked_usize);
-        Self {
-            version_step: versions.div_ceil(checked).max(1),
-            answers_per_version: each.clamp(1, Self::ANSWERS_PER_VERSION),
-        }
+    /// The bounds for a run with so many `readers`, of rings of about `size` points and nodes.
+    fn new(readers: usize, size: usize) -> Self {
+        let versions = (Self::POINTS / size.max(1)).clamp(2, Self::VERSIONS);
+        Self { versions, answers_per_version: (Self::ANSWERS / (readers.max(1) * versions)).max(1) }
     }
+}
 
-    /// Whether a version is checked.
-    fn checks(&self, version: u64) -> bool {
-        version % self.version_step == 1 % self.version_step
-    }
+/// Whether a version is noted while one in `step` is.
+fn is_noted(version: u64, step: u64) -> bool {
+    version % step == 1 % step
 }
 
 /// The main thread's part, and what it keeps.
@@ -147,9 +142,8 @@ impl Drive<'_> {
         let (mut writer, handle) = builder.build().map_err(failed)?;
         let cores = core_affinity::get_core_ids().unwrap_or_default();
         let readers = self.args.threads.map_or_else(|| cores.len().saturating_sub(1).max(1), usize::from);
-        let versions = 1 + u64::from(self.args.seconds) * u64::from(self.args.changes_per_second);
         let table = writer.table();
-        let bounds = Bounds::new(versions, readers, table.len() + table.node_count());
+        let bounds = Bounds::new(readers, table.len() + table.node_count());
 
         self.report.head(self.args, &self.file, readers, self.keys.len(), table)?;
         let mut history = History::new(bounds);
@@ -221,6 +215,7 @@ impl Drive<'_> {
                     Ok(_) => {
                         commits += 1;
                         history.note(writer.version(), &self.changes);
+                        shared.set_step(history.step());
                         moved.note(&planned.id, planned.kind, writer.table());
                     }
                     Err(CommitError::Invalid { error, .. }) => {
@@ -298,23 +293,14 @@ mod tests {
 
     #[test]
     fn what_is_noted_is_bounded_whatever_the_flags() {
-        for versions in [1, 2, 201, 1024, 1025, 86_400 * 100_000] {
-            for readers in [1, 3, 1024] {
-                for size in [0, 16_908, 1 << 20, 1 << 24] {
-                    let bounds = Bounds::new(versions, readers, size);
-                    let checked = versions.div_ceil(bounds.version_step);
-                    assert!((1..=1024).contains(&checked), "{bounds:?}");
-                    assert!(size * usize::try_from(checked).unwrap() <= 1 << 26, "{bounds:?}");
-                    let noted = bounds.answers_per_version * readers * usize::try_from(checked).unwrap();
-                    assert!((1..=1 << 21).contains(&noted), "{bounds:?}");
-                }
+        for readers in [1, 3, 1024] {
+            for size in [0, 16_908, 1 << 20, 1 << 24] {
+                let Bounds { versions, answers_per_version } = Bounds::new(readers, size);
+                assert!((2..=1024).contains(&versions) && answers_per_version >= 1);
+                assert!(size * versions <= 1 << 25, "{size} points, {versions} versions");
+                assert!(answers_per_version * readers * versions <= 1 << 21, "{readers} readers, {versions} versions");
             }
         }
-        let all = Bounds::new(201, 1, 16_908);
-        assert_eq!(all, Bounds { version_step: 1, answers_per_version: 4096 });
-        assert!((1..=201).all(|version| all.checks(version)));
-        let some = Bounds { version_step: 3, answers_per_version: 1 };
-        assert_eq!((1..=9).filter(|&version| some.checks(version)).collect::<Vec<_>>(), [1, 4, 7]);
     }
 
     #[test]

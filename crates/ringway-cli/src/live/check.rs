@@ -1,49 +1,63 @@
 //! The check: every noted answer against a naive ring of the version that it came from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use super::Bounds;
 use super::change::Changes;
 use super::reader::{Answer, ReaderTally};
+use super::{Bounds, is_noted};
 use crate::naive::NaiveRing;
 
 /// Id and number of active points of each node.
 type NodeList = Vec<(Arc<str>, u32)>;
 
-/// The node lists of the versions that are checked.
+/// The node lists of the versions that are noted.
 #[derive(Debug)]
 pub(super) struct History {
-    bounds: Bounds,
+    limit: usize,
+    step: u64,
+    last: u64,
     versions: BTreeMap<u64, NodeList>,
     /// The ids of the last version that was noted, to share their texts.
-    ids: BTreeMap<Arc<str>, ()>,
+    ids: BTreeSet<Arc<str>>,
 }
 
 impl History {
     pub(super) fn new(bounds: Bounds) -> Self {
-        Self { bounds, versions: BTreeMap::new(), ids: BTreeMap::new() }
+        Self { limit: bounds.versions, step: 1, last: 0, versions: BTreeMap::new(), ids: BTreeSet::new() }
     }
 
-    /// Notes the list of a version, if it is to be checked.
+    /// Notes the list of a version that was published, if its turn is.
     pub(super) fn note(&mut self, version: u64, changes: &Changes) {
-        if !self.bounds.checks(version) {
+        self.last = version;
+        if !is_noted(version, self.step) {
             return;
         }
         let list: NodeList = changes
             .active_points()
-            .map(|(id, points)| {
-                let known = self.ids.get_key_value(id).map(|(id, ())| Arc::clone(id));
-                (known.unwrap_or_else(|| Arc::from(id)), points)
-            })
+            .map(|(id, points)| (self.ids.get(id).map_or_else(|| Arc::from(id), Arc::clone), points))
             .collect();
-        self.ids = list.iter().map(|(id, _)| (Arc::clone(id), ())).collect();
+        self.ids = list.iter().map(|(id, _)| Arc::clone(id)).collect();
         self.versions.insert(version, list);
+        if self.versions.len() > self.limit {
+            self.step *= 2;
+            self.versions.retain(|&version, _| is_noted(version, self.step));
+        }
+    }
+
+    /// One version in so many is noted.
+    pub(super) fn step(&self) -> u64 {
+        self.step
     }
 
     pub(super) fn versions(&self) -> usize {
         self.versions.len()
+    }
+
+    /// Whether an answer from a version says nothing, because that version was published but isn't noted any more.
+    fn has_dropped(&self, version: u64) -> bool {
+        (1..=self.last).contains(&version) && !is_noted(version, self.step)
     }
 }
 
@@ -91,7 +105,7 @@ pub(super) fn check(history: &History, keys: &[&[u8]], tallies: &[ReaderTally]) 
     for tally in tallies {
         outcome.not_noted += tally.not_noted;
         outcome.went_back += tally.went_back;
-        for answer in &tally.answers {
+        for answer in tally.answers.iter().filter(|answer| !history.has_dropped(answer.version)) {
             by_version.entry(answer.version).or_default().push(answer);
         }
     }
@@ -132,7 +146,7 @@ mod tests {
         let specs = ["a", "b", "c"].map(NodeSpec::new);
         let (mut writer, _) = Ring::builder().nodes(specs.clone()).build().unwrap();
         let ids: Vec<_> = writer.table().nodes().map(|node| node.id().clone()).collect();
-        let mut history = History::new(Bounds { version_step: 1, answers_per_version: 10 });
+        let mut history = History::new(Bounds { versions: 2, answers_per_version: 10 });
         history.note(1, &Changes::new(Native::new(), &specs, 0));
         let of_b = keys.iter().position(|key| *writer.table().owner(key.as_bytes()).unwrap().id() == "b").unwrap();
         writer.commit(Delta::new().remove("b")).unwrap();
@@ -160,5 +174,19 @@ mod tests {
         }
         let message = check(1, None).first_wrong.unwrap().to_string();
         assert!(message.ends_with("in version 1: no node was answered, \"b\" is right"), "{message}");
+    }
+    #[test]
+    fn versions_are_thinned_evenly_and_what_was_dropped_is_not_judged() {
+        let changes = Changes::new(Native::new(), &[NodeSpec::new("a")], 0);
+        let mut history = History::new(Bounds { versions: 4, answers_per_version: 1 });
+        for version in 1..=40 {
+            history.note(version, &changes);
+            assert!(history.versions() <= 4 && history.versions.contains_key(&1));
+        }
+        assert_eq!(history.versions.keys().copied().collect::<Vec<_>>(), [1, 17, 33]);
+        let answers = [0, 1, 2, 16, 17, 18, 40, 41, 49].map(|version| Answer { key: 0, version, owner: None });
+        let outcome = check(&history, &[b"key"], &[ReaderTally { answers: answers.to_vec(), ..Default::default() }]);
+        // 0, 41 and 49 were never published; 1 and 17 have an owner.
+        assert_eq!((outcome.answers, outcome.wrong), (5, 5));
     }
 }
