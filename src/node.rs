@@ -21,6 +21,15 @@ use crate::point::index;
 pub struct NodeId(Arc<str>);
 
 impl NodeId {
+    /// Creates an id, for asking a scheme about it.
+    ///
+    /// # Errors
+    /// [`NodeError::EmptyId`], [`NodeError::IdTooLong`].
+    pub fn new(id: &str) -> Result<Self, NodeError> {
+        check_id(id)?;
+        Ok(Self(Arc::from(id)))
+    }
+
     /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

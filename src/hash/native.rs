@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn points_are_a_prefix_of_one_sequence() {
-        let (native, id) = (Native::new(), crate::NodeSpec::new("node").info.id);
+        let (native, id) = (Native::new(), NodeId::new("node").unwrap());
         let sequence = |labels| {
             let mut out = Vec::new();
             native.points(&id, &(), labels, &mut out);

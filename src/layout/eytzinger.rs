@@ -15,7 +15,7 @@
 //!   when every point is below the key, so that wrapping needs no branch.
 
 use super::array::{Owners, ranks};
-use super::{Edit, Layout, PointArray, kernel};
+use super::{Edit, Layout, PointArray, kernel, owner_lanes};
 use crate::node::Slot;
 use crate::point::Point;
 
@@ -65,20 +65,36 @@ impl<P: Point> Layout<P> for Eytzinger<P> {
 
     #[inline(always)]
     fn owner(&self, x: P) -> Option<Slot> {
-        let len = self.points.len();
-        if len == 0 {
+        if self.points.is_empty() {
             return None;
         }
-        let k = kernel::eytzinger_lower_bound(&self.tree, x.head());
-        if P::WIDE && k != 0 && self.tree[k] == x.head() {
-            let rank = self.rank(x);
-            return Some(self.points.slot(if rank == len { 0 } else { rank }));
+        Some(self.owner_of_place(kernel::eytzinger_lower_bound(&self.tree, x.head()), x))
+    }
+
+    fn owner_batch(&self, xs: &[P], out: &mut [Slot]) -> usize {
+        if self.points.is_empty() {
+            return 0;
         }
-        Some(self.owners.at(k))
+        let search = |heads: &_| kernel::eytzinger_lower_bounds(&self.tree, heads);
+        owner_lanes(xs, out, search, |k, x| self.owner_of_place(k, x))
     }
 
     fn index_bytes(&self) -> usize {
         size_of_val(&self.tree[..]) + self.owners.bytes()
+    }
+}
+
+impl<P: Point> Eytzinger<P> {
+    /// The owner for `x`, whose head was found at place `k` (0: above all). There must be points.
+    #[inline(always)]
+    fn owner_of_place(&self, k: usize, x: P) -> Slot {
+        if P::WIDE && k != 0 && self.tree[k] == x.head() {
+            // Heads tie: the tails decide, and only the canonical arrays have them.
+            let len = self.points.len();
+            let rank = self.points.settle_tail(rank_of(k, len), x);
+            return self.points.slot(if rank == len { 0 } else { rank });
+        }
+        self.owners.at(k)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Layouts: how a table's points lie in memory, and so how a point's owner is found. Rank 1.
+//! Layouts: how a table's points lie in memory, and so how a point's owner is found. Rank 2.
 //!
 //! On the walk from key to owner this is the step *point → owner's slot*. All layouts answer bit for bit alike; they
 //! differ in speed and memory. A layout owns the canonical [`PointArray`] it was built from together with its index, so
@@ -76,6 +76,27 @@ pub trait Layout<P: Point>: std::fmt::Debug + Send + Sync + Sized + 'static {
 
     /// Returns the memory beyond the canonical arrays, in bytes.
     fn index_bytes(&self) -> usize;
+}
+
+/// Splits a batch into groups of [`kernel::LANES`] heads, the last one filled up with zeros, and writes what `search`
+/// finds for each: the body of `owner_batch` for layouts that search in lockstep.
+#[inline(always)]
+fn owner_lanes<P: Point>(
+    xs: &[P],
+    out: &mut [Slot],
+    search: impl Fn(&[u32; kernel::LANES]) -> [usize; kernel::LANES],
+    owner: impl Fn(usize, P) -> Slot,
+) -> usize {
+    for (xs, out) in xs.chunks(kernel::LANES).zip(out.chunks_mut(kernel::LANES)) {
+        let mut heads = [0; kernel::LANES];
+        for (head, x) in heads.iter_mut().zip(xs) {
+            *head = x.head();
+        }
+        for ((&place, &x), out) in search(&heads).iter().zip(xs).zip(out) {
+            *out = owner(place, x);
+        }
+    }
+    xs.len().min(out.len())
 }
 
 /// The points by which two point arrays differ, each list in rank order.

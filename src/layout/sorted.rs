@@ -1,6 +1,6 @@
 //! The sorted array searched as it is: the reference layout, and the smallest.
 
-use super::{Edit, Layout, PointArray};
+use super::{Edit, Layout, PointArray, kernel, owner_lanes};
 use crate::node::Slot;
 use crate::point::Point;
 
@@ -42,6 +42,22 @@ impl<P: Point> Layout<P> for Sorted<P> {
         }
         let rank = self.rank(x);
         Some(self.points.slot(if rank == len { 0 } else { rank }))
+    }
+
+    fn owner_batch(&self, xs: &[P], out: &mut [Slot]) -> usize {
+        let len = self.points.len();
+        if len == 0 {
+            return 0;
+        }
+        owner_lanes(
+            xs,
+            out,
+            |heads| kernel::lower_bounds(self.points.heads(), heads),
+            |rank, x| {
+                let rank = self.points.settle_tail(rank, x);
+                self.points.slot(if rank == len { 0 } else { rank })
+            },
+        )
     }
 
     fn index_bytes(&self) -> usize {

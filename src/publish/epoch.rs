@@ -33,7 +33,8 @@
 //!   address while anybody holds a count of the first, and equal addresses mean equal values.
 //! - **I4** `deferred - finished` counts the closures of I2 that have not run to their end. While it is not 0, somebody
 //!   other than the writer has to hold a second count of each value in `retired` or `orphans`.
-//! - **I5** Participants unregister before their count of `Shared` goes, so when `Shared` goes, nobody is registered.
+//! - **I5** A participant gives its registration up, or back to `Shared::spare`, before its count of `Shared` goes; and
+//!   `spare` goes before the collector.
 //! - **I6** No pin spans anything but this file's own few lines and the collector's upkeep: see `Pinner`.
 //!
 //! # After the writer
@@ -41,13 +42,11 @@
 //! value's `Drop` would run wherever the closure does, under a reader's pin. So the writer first helps its last grace
 //! periods to end; if some don't, a reader being stopped inside a refresh, it leaves its counts to `Shared::orphans`.
 //! Each participant that goes looks there for values that nobody else holds and drops them, unpinned; what is left goes
-//! with `Shared`, after the collector. Rejected: to wait for the reader (publishing never waits), and to let `Shared` keep
-//! the orphans until the end (a process that drops a ring beside a long-lived reader would keep up to `retired_limit`
-//! tables for nothing).
+//! with `Shared`, after the collector. Rejected: to wait for the reader (publishing never waits), and to keep all orphans
+//! until the end (a process that drops a ring beside a long-lived reader would keep `retired_limit` tables for nothing).
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::marker::PhantomData;
 use std::mem;
 use std::ptr;
 
@@ -55,13 +54,23 @@ use crossbeam_epoch::{Collector, Guard, LocalHandle};
 use crossbeam_utils::CachePadded;
 
 use super::{Backpressure, Counts, Publish, Read, Value, Write};
-use crate::sync::{Arc, AtomicPtr, AtomicUsize, Mutex, Ordering, PoisonError};
+use crate::sync::{Arc, AtomicPtr, AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// Flushes in a row that may end no grace period before the writer stops helping.
 ///
 /// A bag sealed in epoch e runs in e + 2 and each flush moves the epoch by at most one. Two are enough when nobody is
 /// pinned; the third makes up for one that met a participant in the middle of unregistering.
-const IDLE_FLUSHES: u32 = 3;
+const IDLE_FLUSHES: usize = 3;
+
+/// Closures that one flush runs: crossbeam-epoch takes so many bags at a time, and each of ours has a bag of its own.
+const BAGS_PER_FLUSH: usize = 8;
+
+/// Registrations that are kept for the next participant.
+///
+/// To unregister puts a bag into the collector's queue, empty or not, and whoever flushes works through those first. So
+/// without a pool some thousand short snapshots beside a stalled reader would leave the writer at its limit long after
+/// the reader has moved on. Few, since each may keep up to 64 of the collector's records of 2 KiB until it is used again.
+const SPARE_PINNERS: usize = 8;
 
 /// Publishes through epoch reclamation.
 #[derive(Clone, Copy, Debug)]
@@ -79,9 +88,9 @@ impl Publish for Epoch {
         let current = Arc::new(first);
         let shared = Arc::new(Shared {
             current: CachePadded::new(AtomicPtr::new(Arc::into_raw(Arc::clone(&current)).cast_mut())),
+            spare: Mutex::new(Vec::with_capacity(SPARE_PINNERS)),
             collector: Collector::new(),
             orphans: Mutex::new(Vec::new()),
-            owns: PhantomData,
         });
         let writer = Writer {
             current,
@@ -99,16 +108,18 @@ impl Publish for Epoch {
 struct Shared<V: Value> {
     /// Where the published value is (I1). On a line of its own, as every lookup of every thread reads it.
     current: CachePadded<AtomicPtr<V>>,
+    /// Registrations between two users, at most [`SPARE_PINNERS`]. Before `collector`: I5.
+    spare: Mutex<Vec<Pinner>>,
     /// Ours alone: the process-wide collector would have our pins run other libraries' garbage and their stalls stop us.
     collector: Collector,
     /// Values in their grace period when the writer went, each with the count that was the writer's.
     orphans: Mutex<Vec<Arc<V>>>,
-    owns: PhantomData<Arc<V>>,
 }
 
 impl<V: Value> Drop for Shared<V> {
-    /// Drops the published value if no snapshot holds it; then the collector runs the closures that are left, which only
-    /// lower counts, as `orphans` still has one of each of their values (I4); then the orphans go. No pin is involved.
+    /// Drops the published value if no snapshot holds it; then the spare registrations and the collector go and run the
+    /// closures that are left, which only lower counts, as `orphans` still has one of each of their values (I4); then
+    /// the orphans go. Values are dropped first and last, when nobody is pinned.
     fn drop(&mut self) {
         // Relaxed: `&mut self`. The last count of `Shared` brought everything with it that was done through the others.
         let published = self.current.load(Ordering::Relaxed);
@@ -142,23 +153,36 @@ impl Pinner {
 
 /// Somebody who may pin: a [`Pinner`] together with the shared state whose collector it is registered with.
 struct Participant<V: Value> {
-    // Before `shared`: I5.
-    pinner: Pinner,
+    /// `None` only while it is dropped.
+    pinner: Option<Pinner>,
     shared: Arc<Shared<V>>,
 }
 
 impl<V: Value> Participant<V> {
     fn register(shared: &Arc<Shared<V>>) -> Self {
-        Self { pinner: Pinner(shared.collector.register()), shared: Arc::clone(shared) }
+        let spare = lock(&shared.spare).pop();
+        let pinner = spare.unwrap_or_else(|| Pinner(shared.collector.register()));
+        Self { pinner: Some(pinner), shared: Arc::clone(shared) }
+    }
+
+    #[inline]
+    fn pinned<R>(&mut self, f: impl FnOnce(&Guard, &Shared<V>) -> R) -> R {
+        match &mut self.pinner {
+            Some(pinner) => pinner.pinned(|pin| f(pin, &self.shared)),
+            None => unreachable!("only dropping a participant takes its pinner"),
+        }
+    }
+
+    fn flush(&mut self) {
+        self.pinned(|pin, _| pin.flush());
     }
 
     /// Becomes a holder of the published value.
     fn take(&mut self) -> Arc<V> {
-        let current = &self.shared.current;
-        self.pinner.pinned(|_pin| {
+        self.pinned(|_pin, shared| {
             // Acquire: sees the value that the address leads to as it was when published; pairs with
             // `Writer::publish`, Release; without it the first read through the result races with the value's making.
-            let published = current.load(Ordering::Acquire);
+            let published = shared.current.load(Ordering::Acquire);
             // SAFETY: the address came from `Arc::into_raw` and `current` owned a count of it when it was loaded (I1).
             // The writer may have retired it since, but then gave that count to a closure (I2) that can't run before
             // this pin ends: the load returned the older address, so this pin's SeqCst fence comes before the one by
@@ -171,26 +195,31 @@ impl<V: Value> Participant<V> {
 }
 
 impl<V: Value> Drop for Participant<V> {
-    /// Drops the orphans that nobody else holds.
+    /// Drops the orphans that nobody else holds, after handing on or ending the registration.
     fn drop(&mut self) {
-        let mut orphans = mem::take(&mut *self.shared.lock_orphans());
-        if orphans.is_empty() {
-            return;
-        }
-        for _ in 0..IDLE_FLUSHES {
-            self.pinner.pinned(Guard::flush);
+        let mut orphans = mem::take(&mut *lock(&self.shared.orphans));
+        if !orphans.is_empty() {
+            for _ in 0..IDLE_FLUSHES + orphans.len() / BAGS_PER_FLUSH {
+                self.flush();
+            }
         }
         let unheld: Vec<_> = orphans.extract_if(.., |value| Arc::strong_count(value) == 1).collect();
-        self.shared.lock_orphans().append(&mut orphans);
+        if !orphans.is_empty() {
+            lock(&self.shared.orphans).append(&mut orphans);
+        }
+        let mut spare = lock(&self.shared.spare);
+        if spare.len() < SPARE_PINNERS {
+            spare.extend(self.pinner.take());
+        }
+        drop(spare);
+        self.pinner = None;
         drop(unheld); // user code, and neither pinned nor locked
     }
 }
 
-impl<V: Value> Shared<V> {
-    fn lock_orphans(&self) -> impl std::ops::DerefMut<Target = Vec<Arc<V>>> {
-        // No user code runs under this lock, so there is no panic that could have left half a change behind.
-        self.orphans.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// No user code runs under any of these locks, so there is no panic that could have left half a change behind one.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The writing end of [`Epoch`].
@@ -226,7 +255,8 @@ impl<V: Value> Writer<V> {
     fn in_grace(&self) -> usize {
         // Acquire: what the closures did is done; pairs with the closure in `publish`, Release (each increment continues
         // the release sequences of those before); without it the writer could go and leave a closure to drop the
-        // last count under a reader's pin, though it counted as finished.
+        // last count under a reader's pin, though it counted as finished. (No model shows that: loom keeps the counts of
+        // an `Arc` in one order.)
         self.deferred.wrapping_sub(self.finished.load(Ordering::Acquire))
     }
 
@@ -235,7 +265,7 @@ impl<V: Value> Writer<V> {
         let mut waiting = self.in_grace();
         let mut idle = 0;
         while waiting != 0 && idle < IDLE_FLUSHES {
-            self.participant.pinner.pinned(Guard::flush);
+            self.participant.flush();
             let left = self.in_grace();
             idle = if left < waiting { 0 } else { idle + 1 };
             waiting = left;
@@ -246,11 +276,8 @@ impl<V: Value> Writer<V> {
 impl<V: Value> Write<V> for Writer<V> {
     fn ready(&mut self) -> Result<(), Backpressure> {
         self.reclaim();
-        let in_grace = self.in_grace();
-        if in_grace >= self.limit {
-            return Err(Backpressure { in_grace, limit: self.limit });
-        }
-        Ok(())
+        let (in_grace, limit) = (self.in_grace(), self.limit);
+        if in_grace < limit { Ok(()) } else { Err(Backpressure { in_grace, limit }) }
     }
 
     fn publish(&mut self, value: V) -> Result<(), (V, Backpressure)> {
@@ -272,7 +299,7 @@ impl<V: Value> Write<V> for Writer<V> {
         self.retired.push_back(kept);
         self.deferred = self.deferred.wrapping_add(1);
         let finished = Arc::clone(&self.finished);
-        self.participant.pinner.pinned(|pin| {
+        self.participant.pinned(|pin, _| {
             // Two words, which the collector's bag takes inline: no allocation per publish but the bag's own.
             pin.defer(move || {
                 drop(shared_count);
@@ -302,15 +329,13 @@ impl<V: Value> Write<V> for Writer<V> {
         let mut reclaimed = 0;
         // One turn of the queue, which keeps it in order and leaves it whole if `f` panics.
         for _ in 0..self.retired.len() {
-            let Some(value) = self.retired.pop_front() else {
-                break;
-            };
-            match Arc::try_unwrap(value) {
-                Ok(value) => {
+            match self.retired.pop_front().map(Arc::try_unwrap) {
+                Some(Ok(value)) => {
                     reclaimed += 1;
                     f(value);
                 }
-                Err(held) => self.retired.push_back(held),
+                Some(Err(held)) => self.retired.push_back(held),
+                None => break,
             }
         }
         reclaimed
@@ -326,7 +351,7 @@ impl<V: Value> Drop for Writer<V> {
     fn drop(&mut self) {
         self.advance();
         if self.in_grace() != 0 {
-            self.participant.shared.lock_orphans().extend(self.retired.drain(..));
+            lock(&self.participant.shared.orphans).extend(self.retired.drain(..));
         }
         // Otherwise the counts in `retired` go with it, and a value with its last holder.
     }
@@ -348,19 +373,21 @@ impl<V: Value> Source<V> {
     #[doc(hidden)]
     pub fn stall(&self) -> Stall<V> {
         let participant = Participant::register(&self.shared);
-        Stall { guard: Some(participant.pinner.0.pin()), _participant: participant }
+        let guard = participant.pinner.as_ref().map(|pinner| pinner.0.pin());
+        Stall { guard, _participant: participant }
     }
 }
 
 impl<V: Value> super::Source<V> for Source<V> {
     type Reader = Reader<V>;
 
-    /// About 700 ns: allocates a record of some 2 KiB for the collector and links it into a list by compare-exchange.
+    /// Takes a lock for a moment, and if no reader has left its registration behind, allocates a record of some 2 KiB and
+    /// links it into the collector's list (about 700 ns).
     fn reader(&self) -> Reader<V> {
         Reader { cached: None, participant: Participant::register(&self.shared) }
     }
 
-    /// Registers a participant for the length of the call, which costs as much as `reader` does.
+    /// Is a participant for the length of the call, which costs as much as `reader` does.
     fn snapshot(&self) -> Arc<V> {
         Participant::register(&self.shared).take()
     }

@@ -31,10 +31,10 @@
 //! - **P4** A held value stays as it was for as long as it is held. `t::a_snapshot_outlives_65537_publishes`,
 //!   `loom::cached_lookup`
 //! - **P5** Each value is dropped exactly once, and none is left when the writer, the sources, the readers and the
-//!   snapshots are gone, in whatever order. `s::every_order_of_dropping_leaves_nothing`
+//!   snapshots are gone, in whatever order. `s::every_order_of_dropping_leaves_nothing`, `loom::come_and_go`
 //! - **P6** While the writer lives, values are dropped by the writer alone: inside its calls, on its thread, and never
 //!   by a reader. A snapshot counts as a holder, not as an owner: dropping it doesn't drop the value either.
-//!   `t::readers_never_drop_a_value`, `loom::cached_lookup`
+//!   `t::readers_never_drop_a_value`, `loom::cached_lookup`, `loom::come_and_go`
 //! - **P7** After the writer is gone, the last holder drops a value: a reader when it refreshes, parks or goes, a
 //!   snapshot when it goes. What was in its grace period when the writer went, at most `retired_limit` values, is
 //!   dropped by the next participant (reader, or [`Source::snapshot`]) that goes once nobody holds it, or with the last
@@ -46,7 +46,9 @@
 //!   `t::idle_readers_refuse_no_publish`
 //! - **P10** (`Epoch`) A reader stopped inside a refresh keeps at most `retired_limit` values in their grace period; then
 //!   `publish` fails with [`Backpressure`] and hands its value back, nothing changed, and works again once the reader has
-//!   moved on. `publish` never waits. `t::a_stalled_reader_is_backpressure`
+//!   moved on (at once, unless more than some hundred readers or [`Source::snapshot`]s went meanwhile, more than eight at
+//!   a time; each attempt works off a part of what they leave). `publish` never waits.
+//!   `t::a_stalled_reader_is_backpressure`, `t::snapshots_during_a_stall_delay_no_recovery`, `loom::backpressure`
 //! - **P11** (`Epoch`) After a publish each reader pays one lock-free refresh, in which the collector may call the
 //!   allocator O(1) times for its own records but frees no value. `a::a_refresh_frees_no_value`
 //! - **P12** Writers and readers may move between threads but not be shared: `Send`, not `Sync`. `t::thread_bounds` and

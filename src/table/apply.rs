@@ -42,6 +42,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     ///
     /// # Complexity
     /// O(P + N + k log k) for k changed points. Points of nodes that don't change are copied, never hashed or sorted.
+    #[expect(clippy::type_complexity, reason = "a table or nothing, or the delta back with the reason")]
     pub fn apply(&self, delta: Delta<T>, limits: &Limits) -> Result<Option<Applied<T, S, L>>, (DeltaError, Delta<T>)> {
         match self.draft(&delta, limits) {
             Ok(Some(draft)) => Ok(Some(self.finish(draft, delta))),
@@ -60,7 +61,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
                 payloads.insert(slot, Arc::new(payload));
             }
         }
-        let node_at = |slot: Slot| match touched.nodes.get(&slot) {
+        let node_at = |slot: Slot| match touched.get(slot) {
             None => self.nodes[slot.index()].clone(),
             Some(node) => {
                 let payload = payloads.get(&slot).unwrap_or_else(|| self.nodes[slot.index()].shared_payload());

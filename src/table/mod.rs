@@ -331,18 +331,18 @@ fn fingerprints<'a, S: Scheme>(
 ) -> (Fingerprint, Fingerprint) {
     let mut options = Vec::new();
     scheme.option_bytes(&mut options);
+    // Gathered first: one update of many blocks is twice as fast as one for each 16 bytes.
+    let gathered = |digest: fn(&Member<S::Seed>) -> &Digest| {
+        let mut bytes = Vec::with_capacity(members.len() * size_of::<Digest>());
+        members.clone().for_each(|member| bytes.extend_from_slice(digest(member)));
+        bytes
+    };
     let mut placement = Digester::placement();
     placement.text(scheme.id().as_bytes()).text(&options).count(members.len());
-    members.clone().for_each(|member| {
-        placement.bytes(&member.placement);
-    });
-    let placement = placement.fingerprint();
+    let placement = placement.bytes(&gathered(|member| &member.placement)).fingerprint();
     let mut spec = Digester::spec();
     spec.bytes(&placement.to_bytes()).count(members.len());
-    members.for_each(|member| {
-        spec.bytes(&member.spec);
-    });
-    (placement, spec.fingerprint())
+    (placement, spec.bytes(&gathered(|member| &member.spec)).fingerprint())
 }
 
 /// The tie ranks of nodes with the given ties, in canonical order: their order by (tie, place).

@@ -1,2 +1,7 @@
-//! The ringway tool.
-fn main() {}
+//! The ringway tool; all of it is in the library beside, which the bench runs too.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ringway_cli::run(std::env::args_os())
+}

@@ -1,0 +1,59 @@
+//! What the benches share: seeded points, queries and rings. Everything is the same in every run.
+
+#![allow(dead_code, reason = "each bench uses a part")]
+
+use ringway::layout::PointArray;
+use ringway::{NodeSpec, Slot};
+
+/// Sizes from the first-level cache to beyond the second: 1e3 … 1e6 points.
+pub const SIZES: [usize; 4] = [1_000, 16_000, 100_000, 1_000_000];
+
+/// Queries per pass. 16 KiB of them, so that reading them costs next to nothing.
+pub const QUERIES: usize = 4096;
+
+/// A stream of well-spread numbers (SplitMix64, Steele, Lea and Flood 2014).
+pub struct Numbers(pub u64);
+
+impl Iterator for Numbers {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        Some(x ^ (x >> 31))
+    }
+}
+
+/// A ring of `len` random points of nodes with 160 points each.
+pub fn points(len: usize) -> PointArray<u32> {
+    let slots = (0u32..).map(|n| Slot::new(n / 160));
+    PointArray::from_unsorted(Numbers(1).map(|x| (x >> 32) as u32).zip(slots).take(len).collect())
+}
+
+/// Random queries.
+pub fn queries() -> Vec<u32> {
+    Numbers(2).map(|x| (x >> 32) as u32).take(QUERIES).collect()
+}
+
+/// Random keys as proxies see them: "user:" and six digits.
+pub fn keys() -> Vec<String> {
+    Numbers(3).map(|x| format!("user:{:06}", x % 1_000_000)).take(QUERIES).collect()
+}
+
+/// `count` nodes of weight 1.
+pub fn nodes(count: usize) -> impl Iterator<Item = NodeSpec> {
+    (0..count).map(|n| NodeSpec::new(format!("node-{n}")))
+}
+
+/// Pins this thread to the last core, where the operating system does least. A machine that doesn't let us is noisier.
+pub fn pin() {
+    if let Some(core) = core_affinity::get_core_ids().and_then(|cores| cores.last().copied()) {
+        core_affinity::set_for_current(core);
+    }
+}
+
+/// Whether the bench is run as a test (`cargo bench -- --test`): few rounds, answers checked, figures meaningless.
+pub fn is_test() -> bool {
+    std::env::args().any(|arg| arg == "--test")
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# All tests of ringway, as the README names them: `ci/test.sh` from the root of the repository.
+#
+# Needs Rust. What can only run where more is at hand (python3) says loudly that it was skipped where it isn't.
+# RINGWAY_STRESS_SECONDS sets how long each stress test runs; 60 if not set.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+export RUSTFLAGS="${RUSTFLAGS:-}"
+export RINGWAY_STRESS_SECONDS="${RINGWAY_STRESS_SECONDS:-60}"
+skipped=()
+
+step() {
+    printf '\n== %s\n' "$*"
+}
+
+step "format"
+cargo fmt --all --check
+(cd loom-tests && cargo fmt --check)
+
+step "clippy, warnings denied"
+cargo clippy --workspace --all-targets --all-features -- -D warnings
+cargo clippy --lib --no-default-features -- -D warnings
+
+step "documentation, warnings denied"
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
+
+step "tests, and doc tests"
+cargo test --workspace --all-features
+
+step "benches, as tests"
+cargo bench --workspace --all-features -- --test
+
+step "examples"
+cargo run --release --example quickstart
+cargo run --release --example embed
+
+step "the tool, as the README starts it"
+cargo run --release -- live --seconds 5
+
+step "loom models of the publisher"
+bash loom-tests/run.sh
+
+step "golden data against its recipe"
+if command -v python3 >/dev/null; then
+    python3 tests/golden/native/recipe.py --check
+else
+    skipped+=("golden data against its recipe: python3 isn't there (the tests above did use the data)")
+fi
+
+step "done"
+for reason in "${skipped[@]}"; do
+    printf 'SKIPPED: %s\n' "$reason"
+done
+echo "all tests passed, ${#skipped[@]} steps skipped"

@@ -1,0 +1,92 @@
+//! What commands have in common: clusters, keys, the names of layouts.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use clap::ValueEnum;
+use ringway::NodeSpec;
+use ringway::cluster::{Cluster, ClusterScheme};
+use ringway::scheme::Native;
+
+use crate::Failure;
+
+/// The embedded cluster: 12 nodes of a cache tier.
+pub const SAMPLE_CLUSTER: &[u8] = include_bytes!("../data/cluster.toml");
+/// The embedded keys: 20,000 lines. `data/README.md` says whence.
+pub const SAMPLE_KEYS: &[u8] = include_bytes!("../data/keys.txt");
+
+/// How the ring's points lie in memory. Answers are the same with all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Layouts {
+    /// What fits the number of points
+    Auto,
+    /// The sorted array
+    Sorted,
+    /// The Eytzinger tree
+    Eytzinger,
+}
+
+/// Reads a cluster file, or the embedded one; returns the name for messages with the parts.
+///
+/// # Errors
+/// [`Failure::Cluster`] if the file is refused, [`Failure::File`] for a scheme that this tool doesn't know.
+pub fn load_cluster(path: Option<&Path>) -> Result<(String, Native, Vec<NodeSpec>), Failure> {
+    let (name, cluster) = match path {
+        Some(path) => (path.display().to_string(), Cluster::load(path)?),
+        None => {
+            let text = str::from_utf8(SAMPLE_CLUSTER).expect("the embedded cluster is text");
+            ("the embedded cluster".to_owned(), Cluster::parse_toml("the embedded cluster", text)?)
+        }
+    };
+    match cluster.into_parts() {
+        (ClusterScheme::Native(native), nodes) => Ok((name, native, nodes)),
+        (scheme, _) => {
+            let reason = format!("scheme \"{}\" is unknown to this tool; update it", scheme.id());
+            Err(Failure::File { file: name, line: None, reason })
+        }
+    }
+}
+
+/// Keys in memory: the lines of a text, whatever bytes they are.
+#[derive(Debug)]
+pub struct Keys {
+    text: Vec<u8>,
+}
+
+impl Keys {
+    /// The largest file of keys that is taken into memory: 1 GiB.
+    pub const MAX_BYTES: u64 = 1 << 30;
+
+    /// Reads a file of keys, or takes the embedded one.
+    ///
+    /// # Errors
+    /// [`Failure::File`] if it can't be read, is too large or has no key.
+    pub fn load(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self { text: SAMPLE_KEYS.to_vec() }) };
+        let file = path.display().to_string();
+        let failed = |error| Failure::reading(&file, &error);
+        let mut text = Vec::new();
+        // Bounded by what is read and not by the file's length, which a pipe hasn't.
+        File::open(path).map_err(failed)?.take(Self::MAX_BYTES + 1).read_to_end(&mut text).map_err(failed)?;
+        if u64::try_from(text.len()).is_ok_and(|bytes| bytes > Self::MAX_BYTES) {
+            let reason = format!("more than {} bytes of keys; use fewer", Self::MAX_BYTES);
+            return Err(Failure::File { file, line: None, reason });
+        }
+        if text.is_empty() {
+            return Err(Failure::File {
+                file,
+                line: None,
+                reason: "there is no key in it; give one a line".to_owned(),
+            });
+        }
+        Ok(Self { text })
+    }
+
+    /// Returns the keys: what stands before each LF, and what stands after the last if it isn't empty.
+    #[must_use]
+    pub fn lines(&self) -> Vec<&[u8]> {
+        let text = self.text.strip_suffix(b"\n").unwrap_or(&self.text);
+        text.split(|&byte| byte == b'\n').collect()
+    }
+}

@@ -1,0 +1,68 @@
+//! The ringway tool: runs, routes with and checks consistent-hash rings.
+//!
+//! A thin program on the library `ringway`, one module per command. It is a library only so that the bench can run what
+//! the binary runs; nothing else should depend on it.
+//!
+//! Exit codes: 0, also when the reader of the output goes away early; 64 for wrong usage; 1 for every other error and
+//! for a check that failed, with the reason on stderr as `ringway: <file>: …`.
+
+mod failure;
+mod input;
+pub mod live;
+pub mod naive;
+pub mod route;
+
+pub use failure::Failure;
+pub use input::{Keys, Layouts, SAMPLE_CLUSTER, SAMPLE_KEYS, load_cluster};
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "ringway", version, about, subcommand_required = true, arg_required_else_help = false, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Live(live::Args),
+    Route(route::Args),
+}
+
+const EXIT_CODES: &str = "Exit codes: 0, 64 for wrong usage, 1 for any other error and for a check that failed.";
+
+/// Wrong usage, as `EX_USAGE` of BSD's `sysexits.h`.
+const USAGE: u8 = 64;
+
+/// Runs the tool with the process's arguments, the first of which is the program's name.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+                // Nobody is left to tell if this can't be printed.
+                let _ = error.print();
+                return ExitCode::SUCCESS;
+            }
+            let message = error.to_string();
+            eprint!("ringway: {}", message.strip_prefix("error: ").unwrap_or(&message));
+            return ExitCode::from(USAGE);
+        }
+    };
+    let result = match &cli.command {
+        Command::Live(args) => live::run(args),
+        Command::Route(args) => route::run(args),
+    };
+    match result {
+        Ok(()) | Err(Failure::NobodyReads) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("ringway: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A cluster as text, by serde; reading goes another way (see `value`), and the round trip is tested.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Cluster, ClusterScheme};
+use crate::node::{NodeInfo, NodeSpec};
+
+// TOML wants tables after plain values, so the order of fields counts.
+#[derive(Serialize)]
+struct FileForm<'a> {
+    scheme: &'static str,
+    points_per_weight: u32,
+    node: Vec<NodeForm<'a>>,
+}
+
+#[derive(Serialize)]
+struct NodeForm<'a> {
+    id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<&'a str>,
+    weight: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    active_points: Option<u32>,
+    #[serde(skip_serializing_if = "ZoneForm::is_empty")]
+    zone: ZoneForm<'a>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    attributes: BTreeMap<&'a str, &'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ZoneForm<'a> {
+    One(&'a str),
+    Many(&'a [String]),
+}
+
+impl ZoneForm<'_> {
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Many([]))
+    }
+}
+
+pub(super) fn toml(cluster: &Cluster) -> String {
+    toml::to_string(&file_form(cluster)).expect("tables, lists, texts and integers of 32 bits all have a TOML form")
+}
+
+pub(super) fn json(cluster: &Cluster) -> String {
+    let mut text = serde_json::to_string_pretty(&file_form(cluster))
+        .expect("objects with text for names, lists, texts and integers all have a JSON form");
+    text.push('\n');
+    text
+}
+
+fn file_form(cluster: &Cluster) -> FileForm<'_> {
+    let ClusterScheme::Native(native) = cluster.scheme();
+    FileForm {
+        scheme: cluster.scheme().id(),
+        points_per_weight: native.points_per_weight(),
+        node: cluster.nodes().iter().map(NodeSpec::info).map(node_form).collect(),
+    }
+}
+
+fn node_form(info: &NodeInfo) -> NodeForm<'_> {
+    NodeForm {
+        id: info.id().as_str(),
+        address: info.address(),
+        weight: info.weight(),
+        active_points: info.active_points(),
+        zone: match info.zone() {
+            [label] => ZoneForm::One(label),
+            labels => ZoneForm::Many(labels),
+        },
+        attributes: info.attributes().collect(),
+    }
+}
