@@ -3,6 +3,7 @@
 mod common;
 
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::thread;
 use std::time::Duration;
@@ -10,13 +11,14 @@ use std::time::Duration;
 use common::book::{Book, Booked, Entry};
 use common::schemes::Spied;
 use common::stall::{Stallable, take_stall};
-use ringway::layout::Auto;
+use ringway::layout::{Auto, Edit, Layout, PointArray, Sorted};
 use ringway::publish::{Counts, Locked, Publish};
-use ringway::{CommitError, Delta, DeltaError, Handle, Native, Node, NodeSpec, Reader, Ring, Writer};
+use ringway::{CommitError, Delta, DeltaError, Handle, Native, Node, NodeSpec, Reader, Ring, Slot, Writer};
 
 for_every_publisher!(
     a_refused_commit_changes_nothing,
     a_panicking_scheme_changes_nothing,
+    a_panicking_layout_changes_nothing,
     a_scheme_that_is_not_pure_is_refused,
     a_payload_that_panics_in_drop_leaves_the_ring_usable,
     idle_readers_refuse_no_commit,
@@ -182,6 +184,59 @@ fn a_payload_that_panics_in_drop_leaves_the_ring_usable<P: Publish>() {
         drop((writer, reader, handle));
         assert_eq!((tables.live(), payloads.live()), (0, 0));
     }
+}
+
+thread_local!(static BREAK: Cell<bool> = const { Cell::new(false) });
+
+/// The sorted array, until it is told to panic.
+#[derive(Debug)]
+struct Fragile(Sorted<u32>);
+
+impl Layout<u32> for Fragile {
+    const NAME: &'static str = "fragile";
+
+    fn build(points: PointArray<u32>) -> Self {
+        assert!(!BREAK.get(), "told to panic");
+        Self(Sorted::build(points))
+    }
+
+    fn patch(&self, points: PointArray<u32>, _: &Edit<'_, u32>) -> Self {
+        Self::build(points)
+    }
+
+    fn points(&self) -> &PointArray<u32> {
+        self.0.points()
+    }
+
+    fn rank(&self, x: u32) -> usize {
+        self.0.rank(x)
+    }
+
+    fn owner(&self, x: u32) -> Option<Slot> {
+        self.0.owner(x)
+    }
+
+    fn index_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// The layout is the last thing that is built: what was made before it goes again, and so does the batch.
+fn a_panicking_layout_changes_nothing<P: Publish>() {
+    let (tables, payloads) = (Book::new(), Book::new());
+    let builder = Ring::builder().scheme(Booked::new(Native::new(), &tables)).layout::<Fragile>().publisher::<P>();
+    let (mut writer, handle) = builder.node(load("a", &payloads, false)).build().expect("valid");
+    let mut reader = handle.reader();
+    let address: *const _ = reader.table();
+    let delta = || Delta::new().add(load("b", &payloads, false)).set_weight("a", 2);
+    BREAK.set(true);
+    panic::catch_unwind(AssertUnwindSafe(|| writer.commit(delta()))).expect_err("the layout was told to panic");
+    BREAK.set(false);
+    assert!(std::ptr::eq(address, reader.table()) && std::ptr::eq(address, writer.table()));
+    assert_eq!((handle.version(), tables.live(), payloads.live()), (1, 1, 1));
+    let report = writer.commit(delta()).expect("the layout is itself again");
+    assert_eq!((report.version, reader.version(), payloads.live()), (2, 2, 2));
+    reader.table().validate().expect("a valid table");
 }
 
 fn idle_readers_refuse_no_commit<P: Publish>() {

@@ -8,7 +8,7 @@
 //!
 //! # Guarantees
 //! They rest on the publisher's promises P1–P12 ([`publish`](crate::publish)); those of the default publisher are meant.
-//! Each names the test that cites it, in `tests/ring.rs` and `tests/stress.rs`.
+//! Each names the test that cites it, in `tests/ring.rs`, `tests/alloc.rs` and `tests/stress.rs`.
 //! - **G1** A lookup on an unchanged table is wait-free, takes no lock, writes nothing that is shared, and calls no
 //!   allocator. After a commit, a reader's next lookup takes the new table in one lock-free step.
 //!   (`no_allocator_call_on_an_unchanged_table`)
