@@ -295,5 +295,8 @@ fn a_million_points<P: Width, L: Layout<P>>() {
             assert_eq!(layout.rank(x), below, "{x:?}");
             assert_eq!(layout.owner(x), Some(points[below % points.len()].1), "{x:?}");
         }
+        let mut batch = vec![Slot::new(u32::MAX); asked.len()];
+        assert_eq!(layout.owner_batch(&asked, &mut batch), asked.len());
+        assert!(asked.iter().map(|&x| layout.owner(x)).eq(batch.into_iter().map(Some)));
     }
 }
