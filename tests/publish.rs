@@ -414,6 +414,9 @@ fn a_stalled_reader_is_backpressure() {
         drop((value, stall));
 
         assert_eq!(writer.ready(), Ok(()));
+        assert_eq!(writer.counts(), Counts { live: 4, retired: 3, in_grace: 0 }, "asking drops nothing");
+        assert_eq!(tally.live(), 4);
+        assert_eq!(writer.reclaim(), 3);
         assert_eq!(writer.counts(), Counts { live: 1, retired: 0, in_grace: 0 });
         assert_eq!(tally.live(), 1);
     }
@@ -448,6 +451,7 @@ fn snapshots_during_a_stall_delay_no_recovery() {
     assert!(writer.ready().is_err());
     drop(stall);
     assert_eq!(writer.ready(), Ok(()));
+    assert_eq!(writer.reclaim(), 1);
     assert_eq!(tally.live(), 1);
 }
 

@@ -275,7 +275,7 @@ impl<V: Value> Writer<V> {
 
 impl<V: Value> Write<V> for Writer<V> {
     fn ready(&mut self) -> Result<(), Backpressure> {
-        self.reclaim();
+        self.advance();
         let (in_grace, limit) = (self.in_grace(), self.limit);
         if in_grace < limit { Ok(()) } else { Err(Backpressure { in_grace, limit }) }
     }

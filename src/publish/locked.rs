@@ -55,7 +55,6 @@ pub struct Writer<V> {
 
 impl<V: Value> Write<V> for Writer<V> {
     fn ready(&mut self) -> Result<(), Backpressure> {
-        self.reclaim();
         Ok(())
     }
 

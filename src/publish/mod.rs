@@ -98,10 +98,10 @@ pub trait Publish: Send + Sync + 'static {
 
 /// The writing end: publishes values, one after the other, and reclaims those that nobody needs any more.
 pub trait Write<V>: Send {
-    /// Reclaims, then says whether the next [`publish`](Self::publish) will be taken.
+    /// Says whether the next [`publish`](Self::publish) will be taken, after helping grace periods to end.
     ///
     /// For checking before a value is built. `Ok` stays true until that publish: only a publish can bring it nearer to
-    /// the limit.
+    /// the limit. Drops no value, so that no value's `Drop` can come between this and the publish.
     ///
     /// # Errors
     /// [`Backpressure`] if as many retired values as the limit allows are still in their grace period.

@@ -51,12 +51,21 @@ where
     /// refresh (checked before anything is built). Both hand the batch back, and the published table stays.
     ///
     /// # Panics
-    /// If the scheme, or the drop of a payload of a table that isn't needed any more, panics, so does this. In the first
-    /// case nothing has changed, in the second the new version is out.
+    /// If the scheme or the layout panics, so does this, and nothing has changed. If the drop of a payload of a table that
+    /// isn't needed any more panics, so does this, but only after the batch was committed or refused.
     ///
     /// # Complexity
     /// That of [`Table::apply`]: O(P + N + k log k) for k changed points.
     pub fn commit(&mut self, delta: Delta<T>) -> Result<CommitReport, CommitError<T>> {
+        // Before the next table is built, so that no more tables live at once than must. A payload's drop may panic, which
+        // must not get between the batch and its commit.
+        let reclaimed = catch_unwind(AssertUnwindSafe(|| self.inner.reclaim()));
+        let result = self.commit_unreclaimed(delta);
+        reclaimed.unwrap_or_else(|panic| resume_unwind(panic));
+        result
+    }
+
+    fn commit_unreclaimed(&mut self, delta: Delta<T>) -> Result<CommitReport, CommitError<T>> {
         if let Err(full) = self.inner.ready() {
             return Err(CommitError::Backpressure { waiting: full.in_grace, limit: full.limit, delta });
         }
@@ -79,8 +88,7 @@ where
             placement: table.placement_fingerprint(),
             spec: table.spec_fingerprint(),
         };
-        // Publishing also drops old tables, and a payload's drop may panic; the new table is out by then, so its version
-        // must be known.
+        // Publishing drops old tables too; the new one is out by then, so its version must be known whatever they do.
         let published = catch_unwind(AssertUnwindSafe(|| self.inner.publish(table)));
         self.versions.announce(self.inner.current().version());
         match published {

@@ -40,7 +40,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         check("T2", self.nodes.len() == self.members.len(), &lengths)?;
         let live = |slot: &Slot| self.members.get(slot.index()).is_some_and(Option::is_some);
         let count = self.members.iter().flatten().count();
-        check("T3", count > 0 || self.nodes.is_empty(), &lengths)?;
+        check("T3", self.members.last().is_none_or(Option::is_some), &|| "the last slot is vacant".into())?;
         for (node, member) in self.nodes.iter().zip(&self.members) {
             check(
                 "T3",

@@ -230,9 +230,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         touched: &Touched,
         assigned: Vec<Ranked<S>>,
     ) -> Box<[Option<Member<S::Seed>>]> {
-        let slot_count = if canonical.is_empty() { 0 } else { touched.places.len() };
         let mut members: Vec<Option<Member<S::Seed>>> = Vec::new();
-        members.resize_with(slot_count, || None);
+        members.resize_with(touched.places.len(), || None);
         for (&slot, (rank, Assignment { seed, points, tie: _ })) in canonical.iter().zip(assigned) {
             let old = self.members.get(slot.index()).and_then(Option::as_ref);
             let (placement, spec) = match (old, touched.get(slot)) {
@@ -245,6 +244,9 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             let points = u32::try_from(points).unwrap_or(u32::MAX);
             members[slot.index()] = Some(Member { seed, points, rank, placement, spec });
         }
+        // So that a ring that was large once doesn't pay for it for ever.
+        let last_live = members.iter().rposition(Option::is_some);
+        members.truncate(last_live.map_or(0, |last| last + 1));
         members.into()
     }
 

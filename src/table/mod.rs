@@ -8,7 +8,7 @@
 //! - T1: points are in the order (point, tie rank of the node), and each node has exactly the points its scheme assigned.
 //! - T2: `nodes` and `members` have one length; a slot is live where `members` is `Some`. Every point's slot is live.
 //! - T3: in a vacant slot stands a clone of some live node, so that a slot's node can be returned without a test; no
-//!   point leads there. With no live node there are no slots at all.
+//!   point leads there. The last slot is live; with no live node there are no slots at all.
 //! - T4: `by_id` holds the live slots in the order of their ids' bytes; `list` holds the same slots in list order, and is
 //!   kept only for schemes that read it.
 //! - T5: the fingerprints are those of the nodes and the scheme.
