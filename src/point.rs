@@ -35,6 +35,13 @@ pub trait Point: Copy + Ord + Hash + fmt::Debug + Default + Send + Sync + sealed
     /// All but the top 32 bits, ordered as they are in the point; zero-sized for `u32`.
     type Tail: Copy + Ord + fmt::Debug + Default + Send + Sync + 'static;
 
+    /// A point together with a rank, ordered by both; as few words as can be, since sorting compares little else.
+    #[doc(hidden)]
+    type Ranked: Copy + Ord;
+
+    /// Puts a point and a rank together.
+    #[doc(hidden)]
+    fn ranked(self, rank: u32) -> Self::Ranked;
     /// Returns the top 32 bits.
     fn head(self) -> u32;
     /// Returns all but the top 32 bits.
@@ -59,7 +66,12 @@ impl Point for u32 {
     const MAX: Self = Self::MAX;
     const ONE: Self = 1;
     type Tail = ();
+    type Ranked = u64;
 
+    #[inline(always)]
+    fn ranked(self, rank: u32) -> u64 {
+        (u64::from(self) << 32) | u64::from(rank)
+    }
     #[inline(always)]
     fn head(self) -> u32 {
         self
@@ -89,7 +101,12 @@ impl Point for u64 {
     const MAX: Self = Self::MAX;
     const ONE: Self = 1;
     type Tail = u32;
+    type Ranked = u128;
 
+    #[inline(always)]
+    fn ranked(self, rank: u32) -> u128 {
+        (u128::from(self) << 32) | u128::from(rank)
+    }
     #[inline(always)]
     fn head(self) -> u32 {
         high_u32(self)
@@ -122,7 +139,12 @@ impl Point for u128 {
     const ONE: Self = 1;
     /// Most significant first, so that the derived order is the numeric one; 12 bytes instead of a padded 16.
     type Tail = [u32; 3];
+    type Ranked = (u128, u32);
 
+    #[inline(always)]
+    fn ranked(self, rank: u32) -> (u128, u32) {
+        (self, rank)
+    }
     #[inline(always)]
     fn head(self) -> u32 {
         (self >> 96) as u32

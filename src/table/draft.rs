@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::merge::{MergeError, Placed, merge, reorder_ties};
-use super::{Member, Table, by_point_and_rank, tie_ranks};
+use super::{Member, Table, tie_ranks};
 use crate::delta::{Change, Delta, Field};
 use crate::error::{DeltaError, shown};
 use crate::hash::{Assignment, Digest, Digester, Scheme, node_spec_digest};
@@ -282,7 +282,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
                 }
                 placed.extend(hashed.iter().map(|&point| Placed { point, rank: member.rank, slot }));
             }
-            placed.sort_unstable_by(by_point_and_rank);
+            placed.sort_unstable_by_key(Placed::order);
             Ok(placed)
         };
         Ok((list(&changes.removed, &self.members, true)?, list(&changes.added, members, false)?))

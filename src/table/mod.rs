@@ -21,7 +21,6 @@ mod merge;
 pub use apply::Applied;
 pub use check::TableError;
 
-use std::cmp::Ordering;
 use std::fmt;
 
 use crate::delta::{Change, Delta};
@@ -30,7 +29,6 @@ use crate::hash::{Digest, Digester, Fingerprint, Native, Scheme};
 use crate::layout::{Auto, Layout, PointArray};
 use crate::node::{Limits, Node, NodeSpec, Slot};
 use crate::point::{Point, Share, index, position};
-use merge::Placed;
 
 /// An immutable ring: nodes, their points, and the layout they are searched by.
 ///
@@ -319,10 +317,6 @@ impl<T, S: Scheme, L: Layout<S::Point>> fmt::Debug for Table<T, S, L> {
 
 /// How many lookups [`Table::owner_batch`] has in flight; the points and slots of one batch are 768 bytes of stack.
 const BATCH: usize = 64;
-
-fn by_point_and_rank<P: Point>(a: &Placed<P>, b: &Placed<P>) -> Ordering {
-    (a.point, a.rank).cmp(&(b.point, b.rank))
-}
 
 /// Both fingerprints of members in canonical order.
 fn fingerprints<'a, S: Scheme>(
