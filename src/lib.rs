@@ -89,3 +89,8 @@ pub use table::{Applied, Table, TableError};
 pub mod scheme {
     pub use crate::hash::{Assignment, Native, Scheme};
 }
+
+/// The README's example, compiled and run with the doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
