@@ -1,79 +1,17 @@
 //! What the ends of a ring ask of the allocator, counted per thread.
 
 mod common;
+mod counting;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::hint::black_box;
 
 use common::Rng;
+use counting::{Calls, calls};
 use ringway::layout::{self, Auto, Eytzinger, Sorted};
 use ringway::publish::{Locked, Publish};
 use ringway::{Delta, Limits, Native, NodeSpec, Ring};
 
 for_every_layout!(no_allocator_call_on_an_unchanged_table);
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Calls {
-    allocations: u64,
-    frees: u64,
-    bytes: u64,
-}
-
-thread_local!(static CALLS: Cell<Calls> = const { Cell::new(Calls { allocations: 0, frees: 0, bytes: 0 }) });
-
-fn count(f: impl FnOnce(&mut Calls)) {
-    // A thread that is going has no more cell, and nothing here is counted then.
-    let _ = CALLS.try_with(|calls| {
-        let mut now = calls.get();
-        f(&mut now);
-        calls.set(now);
-    });
-}
-
-struct Counting;
-
-// SAFETY: hands everything on to `System` unchanged; counting allocates nothing, as the cell is const and has no `Drop`.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(|calls| {
-            calls.allocations += 1;
-            calls.bytes += layout.size() as u64;
-        });
-        // SAFETY: the caller keeps `alloc`'s contract, which is `System`'s.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count(|calls| calls.frees += 1);
-        // SAFETY: the caller keeps `dealloc`'s contract, and the block came from `System` through `alloc`.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-/// The allocator calls that `f` makes on this thread.
-fn calls<R>(f: impl FnOnce() -> R) -> (R, Calls) {
-    let before = CALLS.get();
-    let result = f();
-    let after = CALLS.get();
-    let calls = Calls {
-        allocations: after.allocations - before.allocations,
-        frees: after.frees - before.frees,
-        bytes: after.bytes - before.bytes,
-    };
-    (result, calls)
-}
-
-#[test]
-fn the_counter_counts() {
-    let (_, made) = calls(|| drop(black_box(vec![0u8; 1000])));
-    assert_eq!(made, Calls { allocations: 1, frees: 1, bytes: 1000 });
-    let (_, made) = calls(|| black_box(1 + 1));
-    assert_eq!(made, Calls::default());
-}
 
 fn no_allocator_call_on_an_unchanged_table<L: layout::Layout<u32>>() {
     unchanged::<L, ringway::publish::Epoch>();

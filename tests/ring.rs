@@ -12,8 +12,8 @@ use common::book::{Book, Booked, Entry};
 use common::schemes::Spied;
 use common::stall::{Stallable, take_stall};
 use ringway::layout::{Auto, Edit, Layout, PointArray, Sorted};
-use ringway::publish::{Counts, Locked, Publish};
-use ringway::{CommitError, Delta, DeltaError, Handle, Native, Node, NodeSpec, Reader, Ring, Slot, Writer};
+use ringway::publish::{Counts, Publish};
+use ringway::{CommitError, Delta, DeltaError, Handle, Native, Node, NodeSpec, Ring, Slot, Writer};
 
 for_every_publisher!(
     a_refused_commit_changes_nothing,
@@ -463,39 +463,4 @@ fn a_ring_without_points_owns_nothing<P: Publish>() {
         assert_eq!(reader.owner_at(0).is_none() && reader.owner_at(u32::MAX).is_none(), points == 0);
     }
     assert_eq!(writer.version(), 6);
-}
-
-/// Compiles only while the type is not `Sync`: otherwise both implementations fit and the call is ambiguous.
-trait NotSync<A> {
-    fn is() {}
-}
-struct BothFit;
-impl<T: ?Sized> NotSync<()> for T {}
-impl<T: ?Sized + Sync> NotSync<BothFit> for T {}
-
-/// The same for `Clone`.
-trait NotClone<A> {
-    fn is() {}
-}
-impl<T: ?Sized> NotClone<()> for T {}
-impl<T: Clone> NotClone<BothFit> for T {}
-
-#[test]
-fn ends_may_go_where_they_should() {
-    fn shared<T: Send + Sync + Clone>() {}
-    fn sent<T: Send>() {}
-    shared::<Handle>();
-    shared::<Handle<u8, Native, Auto<u32>, Locked>>();
-    shared::<ringway::Snapshot>();
-    shared::<Node<u8>>();
-    sent::<Reader>();
-    sent::<Writer>();
-    sent::<Reader<u8, Native, Auto<u32>, Locked>>();
-    sent::<Writer<u8, Native, Auto<u32>, Locked>>();
-    <Reader as NotSync<_>>::is();
-    <Writer as NotSync<_>>::is();
-    <Reader<u8, Native, Auto<u32>, Locked> as NotSync<_>>::is();
-    <Writer<u8, Native, Auto<u32>, Locked> as NotSync<_>>::is();
-    <Reader as NotClone<_>>::is();
-    <Writer as NotClone<_>>::is();
 }

@@ -324,21 +324,9 @@ impl<V: Value> Write<V> for Writer<V> {
         self.reclaim_with(drop)
     }
 
-    fn reclaim_with(&mut self, mut f: impl FnMut(V)) -> usize {
+    fn reclaim_with(&mut self, f: impl FnMut(V)) -> usize {
         self.advance();
-        let mut reclaimed = 0;
-        // One turn of the queue, which keeps it in order and leaves it whole if `f` panics.
-        for _ in 0..self.retired.len() {
-            match self.retired.pop_front().map(Arc::try_unwrap) {
-                Some(Ok(value)) => {
-                    reclaimed += 1;
-                    f(value);
-                }
-                Some(Err(held)) => self.retired.push_back(held),
-                None => break,
-            }
-        }
-        reclaimed
+        super::reclaim_unheld(&mut self.retired, f)
     }
 
     fn counts(&self) -> Counts {

@@ -58,6 +58,7 @@
 pub mod epoch;
 pub mod locked;
 
+use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
 
@@ -209,3 +210,20 @@ impl fmt::Display for Backpressure {
 }
 
 impl Error for Backpressure {}
+
+/// Hands out the values of `retired` of which it has the only count, and returns how many.
+fn reclaim_unheld<V>(retired: &mut VecDeque<Arc<V>>, mut f: impl FnMut(V)) -> usize {
+    let mut reclaimed = 0;
+    // One turn of the queue, which keeps it in order and leaves it whole if `f` panics.
+    for _ in 0..retired.len() {
+        match retired.pop_front().map(Arc::try_unwrap) {
+            Some(Ok(value)) => {
+                reclaimed += 1;
+                f(value);
+            }
+            Some(Err(held)) => retired.push_back(held),
+            None => break,
+        }
+    }
+    reclaimed
+}
