@@ -44,8 +44,8 @@
 //! | 6 | `ring` | [`Ring`], [`Writer`], [`Handle`], [`Reader`]: what users touch, with the guarantees G1–G7 |
 //!
 //! # Unsafe ledger
-//! `unsafe` is denied in the whole crate but for these files:
-//! - `layout/kernel.rs`: unchecked reads inside searches, whose bounds follow from the loops themselves; prefetches.
+//! `unsafe` is denied in the whole crate but for these files and folders:
+//! - `layout/kernel/`: unchecked reads inside searches, whose bounds follow from the loops themselves; prefetches.
 //! - `publish/epoch.rs`: the published pointer's reference counts, and `Send` for its ends.
 //!
 //! # Features

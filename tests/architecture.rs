@@ -20,8 +20,8 @@ const RANKS: &[(&str, u32)] = &[
     ("ring", 6),
 ];
 
-/// The unsafe ledger.
-const UNSAFE: &[&str] = &["layout/kernel.rs", "publish/epoch.rs"];
+/// The unsafe ledger: files, and folders with a slash at the end.
+const UNSAFE: &[&str] = &["layout/kernel/", "publish/epoch.rs"];
 
 fn sources() -> Vec<(String, String)> {
     fn walk(folder: &Path, out: &mut Vec<PathBuf>) {
@@ -102,8 +102,9 @@ fn unsafe_stands_in_the_ledger_only() {
         for (number, line) in code(text, true) {
             let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
             if words.contains(&"unsafe") {
-                assert!(UNSAFE.contains(&file.as_str()), "{file}:{number}: unsafe outside the ledger");
-                found.push(file.clone());
+                let entry =
+                    UNSAFE.iter().find(|entry| file == *entry || entry.ends_with('/') && file.starts_with(*entry));
+                found.push(*entry.unwrap_or_else(|| panic!("{file}:{number}: unsafe outside the ledger")));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The unsafe part of the layouts: unchecked reads inside searches, and prefetches. Part of the unsafe ledger.
+//! The unsafe part of the layouts: unchecked reads inside searches, and prefetches. Part of the unsafe ledger, as all of this folder.
 //!
 //! Each function is safe to call with any arguments: the bound of every unchecked read follows from the loop's own
 //! arithmetic, never from a caller's promise.
