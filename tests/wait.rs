@@ -43,12 +43,7 @@ fn a_wait_ends_with_the_version<P: Publish>() {
         assert_eq!(writer.commit(Delta::new().set_payload("a", 1)).expect("valid").version, version);
         thread::sleep(Duration::from_millis(10));
     }
-    // Without a wake-up they would wait until the end of days; the test's own patience is shorter.
-    let patience = Instant::now() + Duration::from_secs(20);
-    while !waiters.iter().all(thread::JoinHandle::is_finished) {
-        assert!(Instant::now() < patience, "a waiter wasn't woken");
-        thread::sleep(Duration::from_millis(1));
-    }
+    // Without a wake-up they would wait until the end of days, and this test with them.
     waiters.into_iter().for_each(|waiter| waiter.join().expect("no waiter panics"));
 }
 
@@ -62,7 +57,7 @@ fn a_wait_ends_when_time_is_up_or_the_writer_is_gone<P: Publish>() {
     assert_eq!(handle.wait_for(3, Duration::ZERO), timed_out);
     let waiter = thread::spawn({
         let handle = handle.clone();
-        move || handle.wait_for(9, Duration::from_secs(20))
+        move || handle.wait_for(9, Duration::MAX)
     });
     thread::sleep(Duration::from_millis(20));
     drop(writer);
@@ -70,5 +65,4 @@ fn a_wait_ends_when_time_is_up_or_the_writer_is_gone<P: Publish>() {
     assert_eq!(waiter.join().expect("no panic"), gone(9));
     assert_eq!(handle.wait_for(3, Duration::MAX), gone(3));
     assert_eq!(handle.wait_for(2, Duration::MAX), Ok(2), "what is out stays out");
-    assert!(start.elapsed() < Duration::from_secs(10), "nobody waited for long");
 }
