@@ -6,6 +6,7 @@
 //! the table it is applied to, before anything is built.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use crate::error::{DeltaError, shown};
 use crate::node::{NodeSpec, check_id};
@@ -17,14 +18,14 @@ use crate::node::{NodeSpec, check_id};
 /// let delta = Delta::new().add(NodeSpec::new("d")).remove("a").set_weight("b", 3);
 /// assert_eq!(delta.len(), 3);
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Delta<T = ()> {
     changes: Vec<Change<T>>,
     order: Option<Vec<String>>,
 }
 
 /// One change of a [`Delta`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change<T> {
     /// Adds a node.
@@ -44,7 +45,7 @@ pub enum Change<T> {
 }
 
 /// The new value of a node's field.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Field<T> {
     /// The weight.
@@ -59,6 +60,37 @@ pub enum Field<T> {
     Attributes(BTreeMap<String, String>),
     /// The payload.
     Payload(T),
+}
+
+// By hand, since payloads are left out: they may be large, secret, or have no `Debug`, and an error that holds a delta
+// must be one for every payload.
+impl<T> fmt::Debug for Delta<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delta").field("changes", &self.changes).field("order", &self.order).finish()
+    }
+}
+
+impl<T> fmt::Debug for Change<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Add(spec) => f.debug_tuple("Add").field(spec).finish(),
+            Self::Remove { id } => f.debug_struct("Remove").field("id", id).finish(),
+            Self::Set { id, field } => f.debug_struct("Set").field("id", id).field("field", field).finish(),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Field<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Weight(weight) => f.debug_tuple("Weight").field(weight).finish(),
+            Self::ActivePoints(points) => f.debug_tuple("ActivePoints").field(points).finish(),
+            Self::Address(address) => f.debug_tuple("Address").field(address).finish(),
+            Self::Zone(zone) => f.debug_tuple("Zone").field(zone).finish(),
+            Self::Attributes(attributes) => f.debug_tuple("Attributes").field(attributes).finish(),
+            Self::Payload(_) => f.write_str("Payload(..)"),
+        }
+    }
 }
 
 impl<T> Field<T> {

@@ -9,12 +9,21 @@ use std::fmt;
 pub(crate) const SHOWN_BYTES: usize = 128;
 
 /// Cuts `text` to `SHOWN_BYTES` at a character boundary, with an ellipsis if anything went.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     if text.len() <= SHOWN_BYTES {
         return text.to_owned();
     }
     let end = (0..=SHOWN_BYTES).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
     format!("{}…", &text[..end])
+}
+
+/// The same with control characters escaped, for messages that quote it as it is: they end in terminals and logs.
+pub(crate) fn shown(text: &str) -> String {
+    let mut shown = String::new();
+    for character in cut(text).chars() {
+        if character.is_control() { shown.extend(character.escape_default()) } else { shown.push(character) }
+    }
+    shown
 }
 
 /// Why a description of a node was refused.
@@ -150,7 +159,7 @@ pub enum DeltaError {
     },
     /// The ring would have too many points.
     TooManyPoints {
-        /// The node with which the sum passes the limit.
+        /// The node with which the sum, taken in the order of [`Table::nodes`](crate::Table::nodes), passes the limit.
         id: String,
         /// The points up to and with that node.
         points: u64,
@@ -159,15 +168,16 @@ pub enum DeltaError {
     },
     /// The scheme refused the nodes.
     Scheme(SchemeError),
-    /// The scheme gave other points for a node than when it was added, or another number of assignments than nodes. A
-    /// scheme must be a pure function; this one isn't.
+    /// The scheme broke its contract: it gave other points for a node than when it was added, fewer or more points than
+    /// asked for, or another number of assignments than nodes.
     SchemeNotPure {
         /// The scheme's name.
         scheme: String,
         /// The node, where it is one.
         id: Option<String>,
     },
-    /// Memory for the new table could not be had.
+    /// Memory for the new table's points could not be had. (What a layout needs on top is taken without asking: where that
+    /// is what can't be had, the process ends, as usual in Rust.)
     OutOfMemory {
         /// How many points the table would have.
         points: usize,
@@ -194,12 +204,16 @@ impl fmt::Display for DeltaError {
             }
             Self::TooManyPoints { id, points, limit } => write!(
                 f,
-                "node \"{id}\" brings the ring to {points} points, above the limit of {limit}; lower weights or points \
-                 per weight, or raise the limit"
+                "the nodes up to \"{id}\" have {points} points together, above the limit of {limit}; lower weights or \
+                 points per weight, or raise the limit"
             ),
             Self::Scheme(error) => error.fmt(f),
             Self::SchemeNotPure { scheme, id: Some(id) } => {
-                write!(f, "scheme \"{scheme}\" gave node \"{id}\" other points than before; make it a pure function")
+                write!(
+                    f,
+                    "scheme \"{scheme}\" gave node \"{id}\" other points than before, or not as many as asked for; make it a \
+                     pure function"
+                )
             }
             Self::SchemeNotPure { scheme, id: None } => {
                 write!(f, "scheme \"{scheme}\" didn't assign points to each node exactly once; make it do so")
@@ -211,15 +225,8 @@ impl fmt::Display for DeltaError {
     }
 }
 
-impl std::error::Error for DeltaError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Node(error) => Some(error),
-            Self::Scheme(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+// No `source`: the messages of inner errors are part of this one's, and reports that print the chain would repeat them.
+impl std::error::Error for DeltaError {}
 
 impl From<NodeError> for DeltaError {
     fn from(error: NodeError) -> Self {
@@ -279,5 +286,6 @@ mod tests {
         let cut = shown(&long);
         assert!(cut.len() <= SHOWN_BYTES + '…'.len_utf8());
         assert!(cut.starts_with('ä') && cut.ends_with('…'));
+        assert_eq!(shown("a\n\u{1b}[31mb ä\"\u{9b}"), "a\\n\\u{1b}[31mb ä\"\\u{9b}");
     }
 }

@@ -75,7 +75,9 @@ impl fmt::Debug for NodeId {
 
 /// How large a ring may become; what goes beyond is refused before memory is taken.
 ///
-/// The defaults hold a ring of 16 million points. Raising them is allowed up to the `MAX_` constants.
+/// The defaults hold a ring of 16 million points, which is 32,768 nodes of weight 1 with the native scheme's 512 points
+/// each: more nodes take fewer points per weight, or a higher limit. Raising is allowed up to the `MAX_` constants. The
+/// limits of a ring are fixed when it is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     nodes: u32,
@@ -184,7 +186,7 @@ impl fmt::Debug for Slot {
 /// let spec = NodeSpec::new("cache-a1").with_weight(2).with_zone(["eu", "eu-1"]).with_address("10.0.0.1:11211");
 /// assert_eq!(spec.id(), "cache-a1");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct NodeSpec<T = ()> {
     pub(crate) info: NodeInfo,
     pub(crate) payload: T,
@@ -268,6 +270,13 @@ impl<T> NodeSpec<T> {
     #[must_use]
     pub fn payload(&self) -> &T {
         &self.payload
+    }
+}
+
+impl<T> fmt::Debug for NodeSpec<T> {
+    /// Leaves the payload out: it may be large, secret, or have no `Debug`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeSpec").field("info", &self.info).finish_non_exhaustive()
     }
 }
 

@@ -300,9 +300,7 @@ fn the_name_or_else_the_first_byte_tells_the_format() {
     let large = directory.join("large.toml");
     fs::File::create(&large).unwrap().set_len(Cluster::MAX_FILE_BYTES + 1).unwrap();
     let error = Cluster::load(&large).unwrap_err();
-    assert!(
-        error.to_string().ends_with("the file has 67108865 bytes or more, the limit is 67108864; split the cluster")
-    );
+    assert!(error.to_string().ends_with("the file has 8388609 bytes or more, the limit is 8388608; split the cluster"));
     fs::remove_dir_all(&directory).unwrap();
 }
 

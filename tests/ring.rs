@@ -57,7 +57,7 @@ fn a_refused_commit_changes_nothing<P: Publish>() {
         ),
         (
             Delta::new().set_active_points("b", 1 << 25),
-            "node \"b\" brings the ring to 33554440 points, above the limit of",
+            "the nodes up to \"b\" have 33554440 points together, above the limit of",
         ),
         (Delta::new().add(spec("d")).remove("d"), "node \"d\" is added, removed or changed by more than one entry"),
         (Delta::new().with_order(["a", "b"]), "the list order doesn't name node \"c\" exactly once"),
@@ -65,7 +65,7 @@ fn a_refused_commit_changes_nothing<P: Publish>() {
     for (delta, message) in batches {
         let error = writer.commit(delta.clone()).expect_err(message);
         assert!(error.to_string().starts_with(message), "{error}");
-        assert!(std::error::Error::source(&error).is_some());
+        assert!(std::error::Error::source(&error).is_none(), "the message has it all");
         assert!(matches!(&error, CommitError::Invalid { delta: back, .. } if *back == delta), "{error:?}");
         assert_eq!(error.into_delta(), delta);
         assert!(std::ptr::eq(address, reader.table()) && std::ptr::eq(address, writer.table()));
@@ -463,4 +463,19 @@ fn a_ring_without_points_owns_nothing<P: Publish>() {
         assert_eq!(reader.owner_at(0).is_none() && reader.owner_at(u32::MAX).is_none(), points == 0);
     }
     assert_eq!(writer.version(), 6);
+}
+
+/// A payload that can't be printed, compared or cloned, as a connection pool can't.
+struct Pool;
+
+#[test]
+fn errors_take_every_payload_into_a_chain() {
+    fn commit() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let (mut writer, _handle) = Ring::builder().node(NodeSpec::new("a").with_payload(Pool)).build()?;
+        writer.commit(Delta::new().add(NodeSpec::new("b").with_payload(Pool)).remove("x\u{1b}[31m\n"))?;
+        Ok(())
+    }
+    let error = commit().expect_err("there is no such node");
+    assert_eq!(error.to_string(), "node \"x\\u{1b}[31m\\n\" is not in the ring; add it first");
+    assert!(error.source().is_none() && format!("{error:?}").contains("id: \"b\""));
 }

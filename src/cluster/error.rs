@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::error::{NodeError, shown};
+use crate::error::{NodeError, cut};
 
 /// Why a cluster file was refused, with the file, the place in it, the node and the field.
 ///
@@ -155,7 +155,7 @@ impl ClusterError {
     }
 
     pub(super) fn with_field(mut self, field: &str) -> Self {
-        self.0.field = Some(shown(field));
+        self.0.field = Some(cut(field));
         self
     }
 

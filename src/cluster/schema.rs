@@ -6,7 +6,7 @@ use std::collections::hash_map;
 use super::error::{ClusterError, ClusterProblem, Place, Which};
 use super::value::{Entry, Found, SyntaxError, Value};
 use super::{Cluster, ClusterScheme};
-use crate::error::shown;
+use crate::error::cut;
 use crate::hash::Native;
 use crate::node::{Limits, NodeSpec, check_id};
 use crate::point::index;
@@ -49,7 +49,7 @@ impl Checker<'_> {
         if let Some((name, at)) = name
             && name != Native::ID
         {
-            let problem = ClusterProblem::UnknownScheme { name: shown(&name), known: SCHEMES };
+            let problem = ClusterProblem::UnknownScheme { name: cut(&name), known: SCHEMES };
             return Err(self.error(at, problem).with_field("scheme"));
         }
         let mut native = Native::new();
@@ -59,7 +59,7 @@ impl Checker<'_> {
         if let Some(found) = options
             && let Some(Entry { name, at, .. }) = self.table(found, "scheme_options")?.into_iter().next()
         {
-            let problem = ClusterProblem::UnknownOption { name: shown(&name), scheme: Native::ID };
+            let problem = ClusterProblem::UnknownOption { name: cut(&name), scheme: Native::ID };
             return Err(self.error(at, problem).with_field("scheme_options"));
         }
         Ok(Cluster { scheme: ClusterScheme::Native(native), nodes: self.nodes(nodes)? })
@@ -84,7 +84,7 @@ impl Checker<'_> {
                 hash_map::Entry::Vacant(free) => free.insert(at),
                 hash_map::Entry::Occupied(first) => {
                     let first = Place::of(self.text, *first.get());
-                    let problem = ClusterProblem::DuplicateId { id: shown(spec.id()), first };
+                    let problem = ClusterProblem::DuplicateId { id: cut(spec.id()), first };
                     return Err(checker.error(at, problem).with_field("id"));
                 }
             };
@@ -101,7 +101,7 @@ impl Checker<'_> {
         let (id, id_at) = self.text(id, "id")?;
         check_id(&id).map_err(|error| self.error(id_at, ClusterProblem::Node(error)).with_field("id"))?;
         if let Some(node) = &mut self.node {
-            node.id = Some(shown(&id));
+            node.id = Some(cut(&id));
         }
 
         let mut spec = NodeSpec::new(id);
@@ -133,7 +133,7 @@ impl Checker<'_> {
             for Entry { name, at, found } in self.table(found, "attributes")? {
                 let field = format!("attributes.{name}");
                 if spec.info().attribute(&name).is_some() {
-                    let problem = ClusterProblem::RepeatedField { name: shown(&name) };
+                    let problem = ClusterProblem::RepeatedField { name: cut(&name) };
                     return Err(self.error(at, problem).with_field("attributes"));
                 }
                 let (value, _) = self.text(found, &field)?;
@@ -161,8 +161,8 @@ impl Checker<'_> {
         let mut fields = [const { None }; N];
         for Entry { name, at, found } in self.table(found, table)? {
             let problem = match known.iter().position(|known| *known == name) {
-                None => ClusterProblem::UnknownField { name: shown(&name), known },
-                Some(place) if fields[place].is_some() => ClusterProblem::RepeatedField { name: shown(&name) },
+                None => ClusterProblem::UnknownField { name: cut(&name), known },
+                Some(place) if fields[place].is_some() => ClusterProblem::RepeatedField { name: cut(&name) },
                 Some(place) => {
                     fields[place] = Some(found);
                     continue;

@@ -10,7 +10,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use toml::de::{DeTable, DeValue};
 
-use crate::error::shown;
+use crate::error::cut;
 
 /// A value, and the byte at which it begins.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Value<'_> {
     /// The value as an error shows it: itself if it is short, and its type.
     pub(super) fn describe(&self) -> String {
         match self {
-            Self::Text(text) => format!("\"{}\" is text", shown(text).escape_debug()),
+            Self::Text(text) => format!("\"{}\" is text", cut(text).escape_debug()),
             Self::Integer(_, literal) => format!("{literal} is an integer"),
             Self::List(_) => "this is a list".to_owned(),
             Self::Table(_) => "this is a table".to_owned(),
@@ -94,9 +94,9 @@ fn toml_value(value: DeValue<'_>, depth: usize) -> Value<'_> {
     match value {
         DeValue::String(text) => Value::Text(text),
         DeValue::Integer(number) => {
-            Value::Integer(i128::from_str_radix(number.as_str(), number.radix()).ok(), shown(&number.to_string()))
+            Value::Integer(i128::from_str_radix(number.as_str(), number.radix()).ok(), cut(&number.to_string()))
         }
-        DeValue::Float(number) => Value::Other(shown(number.as_str()), "a float"),
+        DeValue::Float(number) => Value::Other(cut(number.as_str()), "a float"),
         DeValue::Boolean(truth) => Value::Other(truth.to_string(), "a boolean"),
         DeValue::Datetime(time) => Value::Other(time.to_string(), "a date or time"),
         DeValue::Array(list) => {
@@ -143,8 +143,8 @@ fn json_value<'t>(text: &'t str, raw: &'t RawValue, depth: usize) -> Result<Foun
         (Some(b'"'), _) => Value::Text(json_text(literal).map_err(failed)?),
         (Some(b't' | b'f'), _) => Value::Other(literal.to_owned(), "a boolean"),
         (Some(b'n'), _) => Value::Other(String::new(), "null"),
-        _ if literal.contains(['.', 'e', 'E']) => Value::Other(shown(literal), "a float"),
-        _ => Value::Integer(literal.parse().ok(), shown(literal)),
+        _ if literal.contains(['.', 'e', 'E']) => Value::Other(cut(literal), "a float"),
+        _ => Value::Integer(literal.parse().ok(), cut(literal)),
     };
     Ok(Found { at, value })
 }
@@ -173,7 +173,7 @@ fn json_error(part: &str, at: usize, error: &serde_json::Error) -> SyntaxError {
 }
 
 fn one_line(message: &str) -> String {
-    shown(message.trim()).replace('\n', ", ")
+    cut(message.trim()).replace('\n', ", ")
 }
 
 /// The fields of a JSON object, with their names as raw slices, and repeated ones repeated.

@@ -23,6 +23,16 @@ use crate::node::NodeInfo;
 use crate::point::{len_u64, position};
 
 /// 128 bits that stand for a configuration; printed as 32 hexadecimal digits.
+///
+/// BLAKE2b (RFC 7693) with 16 bytes of output. With `str(x) = LE32(length of x) ‖ x` and `opt(x)` = one byte 0 if absent,
+/// else 1 ‖ x:
+/// - *placement*, personalised `ringway.place.1`: `str(scheme id) ‖ str(option bytes) ‖ LE64(nodes)`, then for each node
+///   the digest, personalised `ringway.pnode.1`, of `str(id) ‖ str(the scheme's placement bytes)`;
+/// - *spec*, `ringway.spec.1`: `placement ‖ LE64(nodes)`, then for each node the digest, `ringway.snode.1`, of `str(id) ‖
+///   LE32(weight) ‖ opt(LE32(active points set)) ‖ opt(str(address)) ‖ LE32(zone labels) ‖ str(label)… ‖
+///   LE32(attributes) ‖ (str(name) ‖ str(value))… ‖ one byte 0`.
+///
+/// Nodes stand in the order of their ids' bytes, or in list order for schemes that read it. Frozen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 16]);
 

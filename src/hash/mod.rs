@@ -28,8 +28,10 @@ use crate::point::Point;
 ///   node's points are the first so many of it.
 /// - [`key_point`](Self::key_point) maps a key's bytes to a point.
 ///
-/// All of them must be pure functions. A scheme that isn't is found out when points are removed
-/// ([`DeltaError::SchemeNotPure`](crate::DeltaError::SchemeNotPure)), and the table stays as it was.
+/// All of them must be pure functions. If points that are to go aren't where the scheme now says they are, the commit is
+/// refused ([`DeltaError::SchemeNotPure`](crate::DeltaError::SchemeNotPure)) and the table stays as it was; other impure
+/// schemes place keys in ways that two programs won't agree on, and only [`Table::validate`](crate::Table::validate)
+/// finds them.
 ///
 /// # Examples
 /// A scheme of one's own, here with CRC-like toy hashing:

@@ -14,7 +14,7 @@ use crate::sync::Arc;
 use crate::table::Table;
 
 /// The end of a ring that everybody shares: `Send + Sync + Clone`. Makes readers.
-pub struct Handle<T = (), S = Native, L = Auto<u32>, P = Epoch>
+pub struct Handle<T = (), S = Native, L = Auto<<S as Scheme>::Point>, P = Epoch>
 where
     T: Send + Sync + 'static,
     S: Scheme,
@@ -100,7 +100,7 @@ where
 /// Every lookup asks first whether a newer table is published (one load, one compare) and then answers from it, as
 /// [`Table`] does. Lookups take `&mut self`, because taking a newer table lets go of the older one: a returned `&Node`
 /// ends with the next call, unless it is cloned. To ask many things of one table, use [`table`](Self::table).
-pub struct Reader<T = (), S = Native, L = Auto<u32>, P = Epoch>
+pub struct Reader<T = (), S = Native, L = Auto<<S as Scheme>::Point>, P = Epoch>
 where
     T: Send + Sync + 'static,
     S: Scheme,

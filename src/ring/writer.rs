@@ -17,7 +17,7 @@ use crate::table::{Applied, Table};
 /// The one end of a ring that changes it. `Send`, not `Sync`, not `Clone`.
 ///
 /// Dropping it leaves the last table published; readers go on with that.
-pub struct Writer<T = (), S = Native, L = Auto<u32>, P = Epoch>
+pub struct Writer<T = (), S = Native, L = Auto<<S as Scheme>::Point>, P = Epoch>
 where
     T: Send + Sync + 'static,
     S: Scheme,
@@ -52,7 +52,8 @@ where
     ///
     /// # Panics
     /// If the scheme or the layout panics, so does this, and nothing has changed. If the drop of a payload of a table that
-    /// isn't needed any more panics, so does this, but only after the batch was committed or refused.
+    /// isn't needed any more panics, so does this, but only after the batch was committed or refused (and if it was
+    /// refused, it is lost). A payload's drop runs inside this call, so it must not wait for the writer.
     ///
     /// # Complexity
     /// That of [`Table::apply`]: O(P + N + k log k) for k changed points.
@@ -61,7 +62,11 @@ where
         // must not get between the batch and its commit.
         let reclaimed = catch_unwind(AssertUnwindSafe(|| self.inner.reclaim()));
         let result = self.commit_unreclaimed(delta);
-        reclaimed.unwrap_or_else(|panic| resume_unwind(panic));
+        if let Err(panic) = reclaimed {
+            // A refused batch is lost to the panic. Its payloads' drops mustn't panic on top of it, which would abort.
+            drop(catch_unwind(AssertUnwindSafe(|| drop(result))));
+            resume_unwind(panic);
+        }
         result
     }
 
@@ -99,10 +104,14 @@ where
     }
 
     /// Brings the ring to exactly the given list of nodes, such as service discovery hands over: what isn't in it is
-    /// removed, what is new is added, what differs is changed. An equal list publishes nothing.
+    /// removed, what is new is added, what differs is changed. An equal list publishes nothing. An empty list removes all
+    /// nodes: check it first if your discovery can fail that way.
     ///
     /// # Errors
-    /// As [`commit`](Self::commit); an id that the list names twice is [`DeltaError::DuplicateId`].
+    /// As [`commit`](Self::commit), with the delta that was made of the list. If the list names an id twice, that is
+    /// [`DeltaError::DuplicateId`], no delta is made, and the list is lost.
+    ///
+    /// For payloads without `PartialEq`, make the delta with [`Table::delta_to`] of [`table`](Self::table) and commit it.
     pub fn replace_all(&mut self, nodes: impl IntoIterator<Item = NodeSpec<T>>) -> Result<CommitReport, CommitError<T>>
     where
         T: PartialEq,
@@ -218,7 +227,7 @@ impl CommitReport {
 }
 
 /// Why a commit was refused. The published table is what it was, and the batch comes back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CommitError<T> {
     /// The batch was refused.
@@ -263,11 +272,21 @@ impl<T> fmt::Display for CommitError<T> {
     }
 }
 
-impl<T: fmt::Debug> std::error::Error for CommitError<T> {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+impl<T> fmt::Debug for CommitError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Invalid { error, .. } => Some(error),
-            Self::Backpressure { .. } => None,
+            Self::Invalid { error, delta } => {
+                f.debug_struct("Invalid").field("error", error).field("delta", delta).finish()
+            }
+            Self::Backpressure { waiting, limit, delta } => f
+                .debug_struct("Backpressure")
+                .field("waiting", waiting)
+                .field("limit", limit)
+                .field("delta", delta)
+                .finish(),
         }
     }
 }
+
+// No `source`, as for `DeltaError`. For every payload, so that `?` works whatever the payload is.
+impl<T> std::error::Error for CommitError<T> {}

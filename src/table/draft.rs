@@ -86,7 +86,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         let next_len = self.len().saturating_sub(removed.len()) + added.len();
         let failed = |error| match error {
             MergeError::OutOfMemory => DeltaError::OutOfMemory { points: next_len },
-            MergeError::Missing(slot) => self.not_pure(Some(slot)),
+            MergeError::Missing(slot) => self.not_pure(Some(self.nodes[slot.index()].info())),
         };
         let mut points = merge(self.layout.points(), &removed, &added, new_rank).map_err(failed)?;
         if self.survivors_reordered(canonical, &members) {
@@ -278,7 +278,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
                 hashed.try_reserve(index(to - from)).map_err(|_| memory.clone())?;
                 self.scheme.points(info.id(), &member.seed, from..to, &mut hashed);
                 if hashed.len() != index(to - from) {
-                    return Err(self.not_pure(Some(slot)));
+                    return Err(self.not_pure(Some(info)));
                 }
                 placed.extend(hashed.iter().map(|&point| Placed { point, rank: member.rank, slot }));
             }
@@ -301,8 +301,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         !both.is_sorted_by_key(|&(_, new)| new)
     }
 
-    fn not_pure(&self, slot: Option<Slot>) -> DeltaError {
-        let id = slot.and_then(|slot| self.nodes.get(slot.index())).map(|node| shown(node.id().as_str()));
+    fn not_pure(&self, info: Option<&NodeInfo>) -> DeltaError {
+        let id = info.map(|info| shown(info.id().as_str()));
         DeltaError::SchemeNotPure { scheme: self.scheme.id().to_owned(), id }
     }
 }

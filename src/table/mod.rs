@@ -112,7 +112,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         self.owner_at(self.scheme.key_point(key))
     }
 
-    /// Returns the node that owns the key that `parts` make when joined, without joining them.
+    /// Returns the node that owns the key that `parts` make when joined, without joining them; `None` if the ring has no
+    /// points.
     ///
     /// ```
     /// # use ringway::{NodeSpec, Ring};
@@ -127,46 +128,79 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         self.owner_at(self.scheme.key_point_of_parts(parts))
     }
 
-    /// Returns the node that owns `point`, for keys that are hashed already.
+    /// Returns the node that owns `point`, for keys that are hashed already; `None` if the ring has no points.
     #[inline]
     #[must_use]
     pub fn owner_at(&self, point: S::Point) -> Option<&Node<T>> {
         self.layout.owner(point).map(|slot| &self.nodes[slot.index()])
     }
 
-    /// Looks up `keys[i]` into `out[i]` for each i below the shorter of the two lengths, and returns that length. Equal
-    /// to [`owner`](Self::owner) one by one, with the lookups' memory loads overlapped where the layout gains by it. No
-    /// allocation.
+    /// Looks up `keys[i]` into `out[i]` for each i below the shorter of the two lengths, and returns that length; the rest
+    /// of `out` is left alone. If the ring has no points, each of them becomes `None`.
+    ///
+    /// Equal to [`owner`](Self::owner) one by one, with the lookups' memory loads overlapped where the layout gains by it.
+    /// No allocation. `out` borrows from the table; in a loop that goes on to newer tables,
+    /// [`for_each_owner`](Self::for_each_owner) needs no such buffer.
     pub fn owner_batch<'t, K: AsRef<[u8]>>(&'t self, keys: &[K], out: &mut [Option<&'t Node<T>>]) -> usize {
-        let mut points = [S::Point::MIN; BATCH];
-        let mut slots = [Slot::default(); BATCH];
-        for (keys, out) in keys.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
-            for (point, key) in points.iter_mut().zip(keys) {
-                *point = self.scheme.key_point(key.as_ref());
-            }
-            let len = keys.len().min(out.len());
-            self.write_owners(&points[..len], &mut slots, out);
-        }
-        keys.len().min(out.len())
+        let len = keys.len().min(out.len());
+        self.for_each_owner(&keys[..len], |i, owner| out[i] = owner);
+        len
     }
 
     /// Looks up `points[i]` into `out[i]`; otherwise as [`owner_batch`](Self::owner_batch).
     pub fn owner_at_batch<'t>(&'t self, points: &[S::Point], out: &mut [Option<&'t Node<T>>]) -> usize {
+        let len = points.len().min(out.len());
         let mut slots = [Slot::default(); BATCH];
-        for (points, out) in points.chunks(BATCH).zip(out.chunks_mut(BATCH)) {
-            let len = points.len().min(out.len());
-            self.write_owners(&points[..len], &mut slots, out);
+        for (points, out) in points[..len].chunks(BATCH).zip(out.chunks_mut(BATCH)) {
+            let mut owners = self.owners_of(points, &mut slots);
+            out[..points.len()].fill_with(|| owners.next().flatten());
         }
-        points.len().min(out.len())
+        len
     }
 
-    fn write_owners<'t>(&'t self, points: &[S::Point], slots: &mut [Slot; BATCH], out: &mut [Option<&'t Node<T>>]) {
-        let found = self.layout.owner_batch(points, slots);
-        for (out, slot) in out.iter_mut().zip(&slots[..found]) {
-            *out = Some(&self.nodes[slot.index()]);
+    /// Looks up all of `keys`, as [`owner_batch`](Self::owner_batch) does, and calls `each` with the number of each key
+    /// and its owner, in order.
+    ///
+    /// ```
+    /// # use ringway::{NodeSpec, Ring};
+    /// # let (_writer, handle) = Ring::builder().nodes(["a", "b", "c"].map(NodeSpec::new)).build()?;
+    /// let mut reader = handle.reader();
+    /// let mut addressed: Vec<(usize, String)> = Vec::new();
+    /// for keys in [["x", "y", "z"], ["u", "v", "w"]] {
+    ///     // Each turn sees the newest table; what is kept of it is the caller's to say.
+    ///     reader.table().for_each_owner(&keys, |i, owner| {
+    ///         addressed.push((i, owner.map_or_else(String::new, |node| node.id().to_string())));
+    ///     });
+    /// }
+    /// assert_eq!(addressed.len(), 6);
+    /// # Ok::<(), ringway::DeltaError>(())
+    /// ```
+    pub fn for_each_owner<'t, K: AsRef<[u8]>>(&'t self, keys: &[K], mut each: impl FnMut(usize, Option<&'t Node<T>>)) {
+        let mut points = [S::Point::MIN; BATCH];
+        let mut slots = [Slot::default(); BATCH];
+        let mut number = 0;
+        for keys in keys.chunks(BATCH) {
+            for (point, key) in points.iter_mut().zip(keys) {
+                *point = self.scheme.key_point(key.as_ref());
+            }
+            for owner in self.owners_of(&points[..keys.len()], &mut slots) {
+                each(number, owner);
+                number += 1;
+            }
         }
+    }
+
+    /// The owners of at most `BATCH` points, each `None` if there are no points.
+    fn owners_of<'s>(
+        &self,
+        points: &[S::Point],
+        slots: &'s mut [Slot; BATCH],
+    ) -> impl Iterator<Item = Option<&Node<T>>> + use<'_, 's, T, S, L> {
+        let found = self.layout.owner_batch(points, slots);
         // All or nothing were found; nothing means an empty ring.
-        out[found..points.len()].fill(None);
+        let missing = points.len() - found;
+        let owners = slots[..found].iter().map(|slot| Some(&self.nodes[slot.index()]));
+        owners.chain(std::iter::repeat_n(None, missing))
     }
 
     /// Returns the number of points.
@@ -208,7 +242,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     }
 
     /// Returns all points with their nodes, in ring order from the smallest point; equal points in their total order,
-    /// owner first.
+    /// owner first. Nothing for a ring without points.
     pub fn points(&self) -> impl ExactSizeIterator<Item = (S::Point, &Node<T>)> {
         self.layout.points().iter().map(|(point, slot)| (point, &self.nodes[slot.index()]))
     }

@@ -57,6 +57,8 @@ pub struct Keys {
 impl Keys {
     /// The largest file of keys that is taken into memory: 1 GiB.
     pub const MAX_BYTES: u64 = 1 << 30;
+    /// The most keys; each takes 16 bytes beside its text.
+    pub const MAX_KEYS: usize = 1 << 24;
 
     /// Reads a file of keys, or takes the embedded one.
     ///
@@ -79,6 +81,11 @@ impl Keys {
                 line: None,
                 reason: "there is no key in it; give one a line".to_owned(),
             });
+        }
+        let keys = memchr::memchr_iter(b'\n', &text).count();
+        if keys > Self::MAX_KEYS {
+            let reason = format!("{keys} keys, the limit is {}; use fewer", Self::MAX_KEYS);
+            return Err(Failure::File { file, line: None, reason });
         }
         Ok(Self { text })
     }

@@ -16,6 +16,7 @@ pub use failure::Failure;
 pub use input::{Keys, Layouts, SAMPLE_CLUSTER, SAMPLE_KEYS, load_cluster};
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -50,7 +51,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             let message = error.to_string();
-            eprint!("ringway: {}", message.strip_prefix("error: ").unwrap_or(&message));
+            say(format_args!("{}", message.strip_prefix("error: ").unwrap_or(&message).trim_end()));
             return ExitCode::from(USAGE);
         }
     };
@@ -61,8 +62,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match result {
         Ok(()) | Err(Failure::NobodyReads) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("ringway: {failure}");
+            say(format_args!("{failure}"));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Writes a message to standard error. If nobody can read it, the exit code says enough.
+fn say(message: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "ringway: {message}");
 }

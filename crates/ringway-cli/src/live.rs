@@ -219,7 +219,8 @@ impl Drive<'_> {
                         moved.note(&planned.id, planned.kind, writer.table());
                     }
                     Err(CommitError::Invalid { error, .. }) => {
-                        return Err(Failure::Ring { file: self.file.clone(), error });
+                        let reason = format!("live's own change of node \"{}\" was refused: {error}", planned.id);
+                        return Err(Failure::File { file: self.file.clone(), line: None, reason });
                     }
                     // A reader was stopped in the middle of taking a table. The change is tried again when the next is
                     // due.

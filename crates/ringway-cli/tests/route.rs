@@ -216,6 +216,6 @@ fn what_cannot_be_read_is_named() {
     let huge = directory.file("huge.toml", "points_per_weight = 16777217\n[[node]]\nid = \"a\"");
     let output = route(&huge, &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let message = format!("ringway: {}: node \"a\" brings the ring to 16777217 points", huge.display());
+    let message = format!("ringway: {}: the nodes up to \"a\" have 16777217 points together", huge.display());
     assert!(text(&output.stderr).starts_with(&message), "{}", text(&output.stderr));
 }
