@@ -31,6 +31,7 @@ macro_rules! layouts {
 layouts! {
     sorted: Sorted,
     eytzinger: Eytzinger,
+    line: Line,
     auto: Auto,
 }
 
