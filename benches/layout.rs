@@ -8,53 +8,11 @@ mod common;
 
 use std::hint::black_box;
 
-use common::{QUERIES, SIZES, pin, points, queries};
+use common::{PartitionPoint, QUERIES, SIZES, pin, points, queries};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ringway::Slot;
-use ringway::layout::{Auto, Eytzinger, Layout, PointArray, Sorted};
-
-/// What everybody ships: a binary search over a sorted vector, then the owner.
-#[derive(Debug)]
-struct PartitionPoint {
-    points: PointArray<u32>,
-    sorted: Vec<u32>,
-    owners: Vec<u16>,
-}
-
-impl Layout<u32> for PartitionPoint {
-    const NAME: &'static str = "partition_point";
-
-    fn build(points: PointArray<u32>) -> Self {
-        let sorted = points.iter().map(|(point, _)| point).collect();
-        let owners = points.iter().map(|(_, slot)| u16::try_from(slot.number()).expect("few nodes")).collect();
-        Self { points, sorted, owners }
-    }
-
-    fn patch(&self, points: PointArray<u32>, _: &ringway::layout::Edit<'_, u32>) -> Self {
-        Self::build(points)
-    }
-
-    fn points(&self) -> &PointArray<u32> {
-        &self.points
-    }
-
-    #[inline(always)]
-    fn rank(&self, x: u32) -> usize {
-        self.sorted.partition_point(|&point| point < x)
-    }
-
-    #[inline(always)]
-    fn owner(&self, x: u32) -> Option<Slot> {
-        let rank = self.rank(x);
-        let rank = if rank == self.owners.len() { 0 } else { rank };
-        self.owners.get(rank).map(|&owner| Slot::new(u32::from(owner)))
-    }
-
-    fn index_bytes(&self) -> usize {
-        self.sorted.len() * 4 + self.owners.len() * 2
-    }
-}
+use ringway::layout::{Auto, Eytzinger, Layout, Line, Sorted};
 
 fn bench_layout<L: Layout<u32>>(group: &mut BenchmarkGroup<'_, WallTime>, shape: &str, len: usize) {
     let layout = L::build(points(len));

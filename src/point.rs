@@ -55,9 +55,9 @@ pub trait Point: Copy + Ord + Hash + fmt::Debug + Default + Send + Sync + sealed
     #[must_use]
     fn steps_from(self, from: Self) -> Self;
     /// Cuts the circle into `parts` equal parts and returns the part that holds this point, counted clockwise from 0, and
-    /// the first 16 bits of the place inside that part. Both together never go down from one point to the next.
+    /// the first 15 bits of the place inside that part. Both together never go down from one point to the next.
     ///
-    /// The part is below `parts` unless that is 0. Two different `u32` points never agree in both if `parts >= 2^16`.
+    /// The part is below `parts` unless that is 0. Two different `u32` points never agree in both if `parts >= 2^17`.
     /// Widths above 64 bits use the top 64.
     #[doc(hidden)]
     fn part(self, parts: u32) -> (u32, u16);
@@ -101,7 +101,7 @@ impl Point for u32 {
     fn part(self, parts: u32) -> (u32, u16) {
         // x·parts / 2^32: the whole number is the part; the fraction is the place inside it.
         let scaled = u64::from(self) * u64::from(parts);
-        (high_u32(scaled), high_u16(low_u32(scaled)))
+        (high_u32(scaled), high_u15(low_u32(scaled)))
     }
     fn to_u128(self) -> u128 {
         u128::from(self)
@@ -143,7 +143,7 @@ impl Point for u64 {
     #[inline(always)]
     fn part(self, parts: u32) -> (u32, u16) {
         let scaled = u128::from(self) * u128::from(parts);
-        ((scaled >> 64) as u32, (scaled >> 48) as u16)
+        ((scaled >> 64) as u32, high_u15((scaled >> 32) as u32))
     }
     fn to_u128(self) -> u128 {
         u128::from(self)
@@ -321,10 +321,10 @@ pub(crate) const fn low_u32(x: u64) -> u32 {
     x as u32
 }
 
-/// The upper half.
+/// The top 15 bits.
 #[inline(always)]
-pub(crate) const fn high_u16(x: u32) -> u16 {
-    (x >> 16) as u16
+const fn high_u15(x: u32) -> u16 {
+    (x >> 17) as u16
 }
 
 /// The lower half.
@@ -382,9 +382,9 @@ mod tests {
         for &x in samples {
             let top = if P::BITS > 64 { x.to_u128() >> 64 } else { x.to_u128() };
             let whole = 1u128 << P::BITS.min(64);
-            for parts in [1, 2, 3, 7, 1000, 65_535, 65_536, 65_537, u32::MAX] {
+            for parts in [1, 2, 3, 7, 1000, 65_537, 131_071, 131_072, u32::MAX] {
                 let scaled = top * u128::from(parts);
-                let (part, place) = (scaled / whole, (scaled % whole) * 65_536 / whole);
+                let (part, place) = (scaled / whole, (scaled % whole) * 32_768 / whole);
                 let got = x.part(parts);
                 assert_eq!((u128::from(got.0), u128::from(got.1)), (part, place), "{x:?} of {parts}");
                 assert!(got.0 < parts);
@@ -397,7 +397,7 @@ mod tests {
         parts_are_counted_from_the_smallest_point(&[0u32, 1, 77, 65_535, 65_536, 1 << 31, u32::MAX - 1, u32::MAX]);
         parts_are_counted_from_the_smallest_point(&[0u64, 1, 1 << 32, (7 << 32) | 5, 1 << 63, u64::MAX]);
         parts_are_counted_from_the_smallest_point(&[0u128, 1, 1 << 64, (9 << 96) | 3, 1 << 127, u128::MAX]);
-        for parts in [65_536, 70_000, 1 << 29] {
+        for parts in [131_072, 140_000, 1 << 29] {
             for x in [0u32, 1, 77_777, 1 << 31, u32::MAX - 1] {
                 assert_ne!(x.part(parts), (x + 1).part(parts), "{x} of {parts}");
             }

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each bench uses a part")]
 
-use ringway::layout::PointArray;
+use ringway::layout::{Layout, PointArray};
 use ringway::{NodeSpec, Slot};
 
 /// Sizes from the first-level cache to beyond the second: 1e3 … 1e6 points.
@@ -29,6 +29,48 @@ impl Iterator for Numbers {
 pub fn points(len: usize) -> PointArray<u32> {
     let slots = (0u32..).map(|n| Slot::new(n / 160));
     PointArray::from_unsorted(Numbers(1).map(|x| (x >> 32) as u32).zip(slots).take(len).collect())
+}
+
+/// What everybody ships: a binary search over a sorted vector, then the owner.
+#[derive(Debug)]
+pub struct PartitionPoint {
+    points: PointArray<u32>,
+    sorted: Vec<u32>,
+    owners: Vec<u16>,
+}
+
+impl Layout<u32> for PartitionPoint {
+    const NAME: &'static str = "partition_point";
+
+    fn build(points: PointArray<u32>) -> Self {
+        let sorted = points.iter().map(|(point, _)| point).collect();
+        let owners = points.iter().map(|(_, slot)| u16::try_from(slot.number()).expect("few nodes")).collect();
+        Self { points, sorted, owners }
+    }
+
+    fn patch(&self, points: PointArray<u32>, _: &ringway::layout::Edit<'_, u32>) -> Self {
+        Self::build(points)
+    }
+
+    fn points(&self) -> &PointArray<u32> {
+        &self.points
+    }
+
+    #[inline(always)]
+    fn rank(&self, x: u32) -> usize {
+        self.sorted.partition_point(|&point| point < x)
+    }
+
+    #[inline(always)]
+    fn owner(&self, x: u32) -> Option<Slot> {
+        let rank = self.rank(x);
+        let rank = if rank == self.owners.len() { 0 } else { rank };
+        self.owners.get(rank).map(|&owner| Slot::new(u32::from(owner)))
+    }
+
+    fn index_bytes(&self) -> usize {
+        self.sorted.len() * 4 + self.owners.len() * 2
+    }
 }
 
 /// Random queries.

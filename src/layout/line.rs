@@ -6,10 +6,10 @@
 //!                 bucket b-1        bucket b                          bucket b+1
 //! points             A               B      C           D               E
 //! circle     ···|────x───────────|───x──────x───────────x────────────|──x─────···
-//! its line                        fingerprints  17 60 b3 ff ff … ff
+//! its line                        fingerprints  17 60 b3 -  -  … -
 //!                                 owners         B  C  D  E  -  … -
 //! ```
-//! x·n / 2^32 is the bucket (the whole number) and the place inside it (the fraction), whose first 16 bits are the
+//! x·n / 2^32 is the bucket (the whole number) and the place inside it (the fraction), whose first 15 bits are the
 //! *fingerprint*. The number of fingerprints in the line that are below the key's is the place of the owner; if all are,
 //! that place holds the owner of the next point after the bucket, be it in the next bucket, far behind empty ones, or at
 //! the start of the circle. So a lookup takes a multiplication, one load that may miss, a comparison of 15 fingerprints
@@ -119,7 +119,7 @@ impl<P: Point> Layout<P> for Line<P> {
         };
         match found {
             Some((bucket, rank)) => index(self.starts[index(bucket)]) + rank,
-            None => self.search(x),
+            None => self.search_rank(x),
         }
     }
 
@@ -131,7 +131,8 @@ impl<P: Point> Layout<P> for Line<P> {
         };
         match found {
             Some(owner) => Some(Slot::new(owner)),
-            None => self.search_owner(x),
+            None if self.points.is_empty() => None,
+            None => Some(self.search_owner(x)),
         }
     }
 
@@ -147,30 +148,34 @@ impl<P: Point> Layout<P> for Line<P> {
     }
 }
 
-/// What the line of `x` says: its bucket, the number of the bucket's points below `x`, and the owner. `None` if the line
-/// can't tell.
+/// What the line of `x` says: its bucket, the number of the bucket's points below `x`, and the owner. `None` if the
+/// bucket is overfull, or `x` ties with a fingerprint; of 15 bits, that is one lookup in 5,000. A key with the largest
+/// fingerprint ties with unused ones, too: rare, and the search is right.
 #[inline(always)]
 fn look<P: Point, B: Bucket>(lines: &Buckets<B>, x: P) -> Option<(u32, usize, B::Owner)> {
     let (bucket, line, print) = lines.find(x);
     let rank = line.rank(print);
     let owner = line.owner(rank);
-    // A key with the fingerprint 0xFFFF ties with unused ones, too: rare, and the search is right. Where fingerprints
-    // are whole points, an equal one is the point itself (the first of several, since `rank` counts those below), and an
-    // unused one stands where the bucket ends.
-    let undecided = line.is_tie(rank, print) && !prints_are_points::<P>(lines.count());
-    if undecided || owner == B::MARK { None } else { Some((bucket, rank, owner)) }
+    if line.is_tie(rank, print) || owner == B::MARK { None } else { Some((bucket, rank, owner)) }
 }
 
-/// Whether two points of a bucket with equal fingerprints are equal: see [`Point::part`].
+/// The owner where fingerprints are whole points, so that a tie is no doubt: the first of several equal ones counts, as
+/// `rank` counts those below, and an unused one stands where the bucket ends. `None` if the bucket is overfull, or
+/// fingerprints are only a part of a point.
 #[inline(always)]
-fn prints_are_points<P: Point>(buckets: u32) -> bool {
-    !P::WIDE && buckets >= 1 << 16
+fn look_at_tie<P: Point, B: Bucket>(lines: &Buckets<B>, x: P) -> Option<B::Owner> {
+    // See `Point::part`: below, two points of a bucket can have one fingerprint.
+    if P::WIDE || lines.count() < 1 << 17 {
+        return None;
+    }
+    let (_, line, print) = lines.find(x);
+    let owner = line.owner(line.rank(print));
+    (owner != B::MARK).then_some(owner)
 }
 
 impl<P: Point> Line<P> {
     /// The rank of `x` by search inside its bucket (L2).
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn search(&self, x: P) -> usize {
         let bucket = index(x.part(position(self.starts.len() - 1)).0);
         let (start, end) = (index(self.starts[bucket]), index(self.starts[bucket + 1]));
@@ -180,13 +185,23 @@ impl<P: Point> Line<P> {
 
     #[cold]
     #[inline(never)]
-    fn search_owner(&self, x: P) -> Option<Slot> {
-        let len = self.points.len();
-        if len == 0 {
-            return None;
+    fn search_rank(&self, x: P) -> usize {
+        self.search(x)
+    }
+
+    /// The owner for `x`, whose line couldn't tell. There must be points.
+    #[cold]
+    #[inline(never)]
+    fn search_owner(&self, x: P) -> Slot {
+        let at_tie = match &self.lines {
+            Lines::Narrow(lines) => look_at_tie(lines, x).map(u32::from),
+            Lines::Wide(lines) => look_at_tie(lines, x),
+        };
+        if let Some(owner) = at_tie {
+            return Slot::new(owner);
         }
         let rank = self.search(x);
-        Some(self.points.slot(if rank == len { 0 } else { rank }))
+        self.points.slot(if rank == self.points.len() { 0 } else { rank })
     }
 
     #[inline(always)]
@@ -202,7 +217,7 @@ impl<P: Point> Line<P> {
             }
             *out = match look(lines, x) {
                 Some((_, _, owner)) => Slot::new(owner.into()),
-                None => self.search_owner(x).unwrap_or_default(),
+                None => self.search_owner(x),
             };
         }
         len

@@ -3,32 +3,30 @@
 //!
 //! ```text
 //! byte     0                              32                             64
-//! narrow   16 owners of 16 bits           16 fingerprints of 16 bits
+//! narrow   16 owners of 16 bits           16 fingerprints of 15 bits
 //! wide     11 owners of 32 bits                     10 fingerprints
 //! ```
 //! Fingerprints stand at the end of both, so that one comparison of the last 32 bytes serves both: in a wide line the
-//! six lanes of owners before them are compared along, and shifted out.
+//! six lanes of owners before them are compared along, and shifted out. Of 15 bits, since the sixteenth is needed: SSE2
+//! compares signed numbers only, and the portable twin keeps a guard there. With 16 bits, stored with the top one
+//! flipped, a lookup took two instructions more.
 //!
 //! Invariants
-//! - K1: fingerprints don't go down from one to the next; unused ones, and a narrow line's last, are 0xFFFF, so that they
-//!   are below none.
+//! - K1: fingerprints don't go down from one to the next, and unused ones are [`UNUSED`], so that they are below none. A
+//!   narrow line's last one is unused always; soundness rests on that one, and on nothing else in a line.
 //! - K2: in a bucket of n points `owner(n)` is the owner of the next point after the bucket; owners behind that are `MARK`.
-//! - K3: a bucket of more than `POINTS` points, and that of an empty ring, is `OVERFULL`: all fingerprints 0xFFFF, all
-//!   owners `MARK`. Whatever is asked, its answer is `MARK`.
-//!
-//! Soundness rests on none of them: whatever a line holds, a rank in it is at most the number of its fingerprints.
+//! - K3: a bucket of more than `POINTS` points, and that of an empty ring, is `OVERFULL`: no fingerprints, all owners
+//!   `MARK`. Whatever is asked, its answer is `MARK`.
 
 use std::fmt::Debug;
 
 use super::prefetch;
 use crate::point::{Point, index, position};
+#[cfg(any(test, miri, not(target_arch = "x86_64")))]
+use crate::point::{low_u32, low_u64};
 
-/// What is added to a fingerprint (without carry) where it is stored: unsigned order becomes signed order, the only one
-/// in which SSE2 compares.
-const SIGN: u16 = 0x8000;
-
-/// 0xFFFF as it is stored.
-const UNUSED: u16 = 0xFFFF ^ SIGN;
+/// The largest fingerprint, also that of places without a point.
+const UNUSED: u16 = 0x7FFF;
 
 /// One line: the fingerprints and owners of one bucket's points.
 pub(crate) trait Bucket: Clone + PartialEq + Debug + Send + Sync + 'static {
@@ -55,7 +53,7 @@ pub(crate) trait Bucket: Clone + PartialEq + Debug + Send + Sync + 'static {
     fn owner(&self, rank: usize) -> Self::Owner;
 
     /// Whether the fingerprint at `rank`, which `rank(print)` gave, equals `print`, so that it doesn't decide. True also
-    /// for some unused ones if `print` is 0xFFFF.
+    /// for some unused ones if `print` is [`UNUSED`].
     fn is_tie(&self, rank: usize, print: u16) -> bool;
 }
 
@@ -87,7 +85,7 @@ impl Bucket for NarrowBucket {
         let mut line = Self::OVERFULL;
         line.owners[..owners.len()].copy_from_slice(owners);
         line.owners[owners.len()] = after;
-        line.prints[..Self::POINTS].iter_mut().zip(prints).for_each(|(to, print)| *to = print ^ SIGN);
+        line.prints[..Self::POINTS].iter_mut().zip(prints).for_each(|(to, print)| *to = print);
         line
     }
 
@@ -97,11 +95,19 @@ impl Bucket for NarrowBucket {
 
     #[inline(always)]
     fn rank(&self, print: u16) -> usize {
-        // The last lane is never below (K1); the mask says so to the compiler, which then needs no bound checks.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        return sse2_rank::<0, _>(self, print) & 15;
+        {
+            let rank = sse2_rank::<0, _>(self, print);
+            debug_assert!(rank < 16);
+            // SAFETY: the last fingerprint is 0x7FFF in every line (K1: the field is private to this file, `OVERFULL` sets it,
+            // and `new` spares it), and no 16-bit number is above that in signed order. So the last lane is never below.
+            unsafe { std::hint::assert_unchecked(rank < 16) };
+            rank
+        }
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-        return swar_rank(&self.prints, print) & 15;
+        {
+            swar_rank(&self.prints, print) & 15
+        }
     }
 
     #[inline(always)]
@@ -111,7 +117,7 @@ impl Bucket for NarrowBucket {
 
     #[inline(always)]
     fn is_tie(&self, rank: usize, print: u16) -> bool {
-        self.prints[rank] == print ^ SIGN
+        self.prints[rank] == print
     }
 }
 
@@ -125,7 +131,7 @@ impl Bucket for WideBucket {
         let mut line = Self::OVERFULL;
         line.owners[..owners.len()].copy_from_slice(owners);
         line.owners[owners.len()] = after;
-        line.prints.iter_mut().zip(prints).for_each(|(to, print)| *to = print ^ SIGN);
+        line.prints.iter_mut().zip(prints).for_each(|(to, print)| *to = print);
         line
     }
 
@@ -148,7 +154,7 @@ impl Bucket for WideBucket {
 
     #[inline(always)]
     fn is_tie(&self, rank: usize, print: u16) -> bool {
-        self.prints.get(rank) == Some(&(print ^ SIGN))
+        self.prints.get(rank) == Some(&print)
     }
 }
 
@@ -209,7 +215,7 @@ fn sse2_rank<const SKIP: u32, B: Bucket>(line: &B, print: u16) -> usize {
     // SAFETY: as above.
     let high = unsafe { _mm_load_si128(quarters.wrapping_add(3)) };
     // SAFETY: SSE2 is part of x86-64.
-    let below = unsafe { lanes_below((print ^ SIGN).cast_signed(), low, high) } & 0xFFFF;
+    let below = unsafe { lanes_below(print.cast_signed(), low, high) } & 0xFFFF;
     index((!(below >> SKIP)).trailing_zeros())
 }
 
@@ -226,32 +232,29 @@ fn lanes_below(print: i16, low: core::arch::x86_64::__m128i, high: core::arch::x
 
 /// The number of `prints` below `print`: [`sse2_rank`] in safe Rust, eight lanes in a word.
 ///
-/// To compare lanes of 16 bits inside one word, every second lane is taken out into a lane of 32 bits with a guard bit
-/// above it: `(1 << 16 | stored) - print` keeps the guard exactly if `stored >= print`, and never borrows from the next.
-/// Words of 128 bits, since LLVM turns the same on 64 bits into slow vector code where it may use AVX (measured by a probe
-/// on Zen 5: 11 ns instead of 7).
+/// `(1 << 15 | p) - print` keeps its top bit exactly if `p >= print`, and never borrows from the next lane. Words of 128
+/// bits, since LLVM turns the same on 64 bits into slow vector code where it may use AVX (measured by a probe on Zen 5:
+/// 11 ns instead of 7). Source of the guard bit: Fredman and Willard, "Surpassing the information theoretic bound with
+/// fusion trees", 1993.
 #[cfg(any(test, miri, not(target_arch = "x86_64")))]
 #[inline(always)]
 fn swar_rank<const N: usize>(prints: &[u16; N], print: u16) -> usize {
-    const EVERY_32: u128 = 0x0000_0001_0000_0001_0000_0001_0000_0001;
-    const LANES: u128 = EVERY_32 * 0xFFFF;
-    const GUARDS: u128 = EVERY_32 << 16;
+    const EVERY_LANE: u128 = 0x0001_0001_0001_0001_0001_0001_0001_0001;
+    const GUARDS: u128 = EVERY_LANE << 15;
 
-    let print = u128::from(print) * EVERY_32;
+    let print = u128::from(print) * EVERY_LANE;
     let mut kept = 0;
     let (words, rest) = prints.as_chunks::<8>();
     let mut last = [UNUSED; 8];
     last[..rest.len()].copy_from_slice(rest);
     for lanes in words.iter().chain((!rest.is_empty()).then_some(&last)) {
-        let word = lanes.iter().rev().fold(0u128, |word, &lane| word << 16 | u128::from(lane ^ SIGN));
-        let even = ((word & LANES) | GUARDS) - print;
-        let odd = ((word >> 16 & LANES) | GUARDS) - print;
-        kept += (even & GUARDS) + (odd & GUARDS);
+        let word = lanes.iter().rev().fold(0u128, |word, &lane| (word << 16) | u128::from(lane));
+        kept += (((word | GUARDS) - print) & GUARDS) >> 15;
     }
-    // Each of the four 32-bit lanes now counts, from bit 16 on, how many were at least `print`: 4 at most, 16 in all.
-    let lanes = N.next_multiple_of(8);
-    let not_below = (kept >> 16).wrapping_mul(EVERY_32) >> 96;
-    lanes - index(crate::point::low_u32(crate::point::low_u64(not_below)))
+    // Each of the eight lanes counts those at least `print`, 2 at most; the product's top lane is the sum of all, 16 at
+    // most.
+    let not_below = kept.wrapping_mul(EVERY_LANE) >> 112;
+    N.next_multiple_of(8) - index(low_u32(low_u64(not_below)))
 }
 
 #[cfg(test)]
@@ -266,13 +269,13 @@ mod tests {
     }
 
     fn sets(points: usize) -> Vec<Vec<u16>> {
-        let corners = [0, 1, 2, 255, 256, 0x7FFE, 0x7FFF, 0x8000, 0x8001, 0xFF00, 0xFFFE, 0xFFFF];
+        let corners = [0, 1, 2, 255, 256, 0x3FFF, 0x4000, 0x7F00, 0x7FFE, 0x7FFF];
         let mut sets: Vec<Vec<u16>> = corners.iter().flat_map(|&c| (0..=points).map(move |n| vec![c; n])).collect();
         for seed in 0..2_000u32 {
             let number = |n: u32| (seed * 100 + n + 1).wrapping_mul(2_654_435_761) >> 9;
             let length = number(99) as usize % (points + 1);
             let print = |n: u32| {
-                let any = number(n) as u16;
+                let any = number(n) as u16 & 0x7FFF;
                 if seed % 3 == 0 { corners[usize::from(any) % corners.len()] } else { any }
             };
             let mut set: Vec<u16> = (0..).map(print).take(length).collect();
@@ -285,14 +288,14 @@ mod tests {
     fn ranks_are_counts<B: Bucket>(owner: impl Fn(u16) -> B::Owner + Copy, swar: impl Fn(&B, u16) -> usize) {
         for set in sets(B::POINTS) {
             let line = line::<B>(&set, owner);
-            let near = set.iter().flat_map(|&p| [p.wrapping_sub(1), p, p.wrapping_add(1)]);
-            for print in near.chain([0, 1, 0x7FFF, 0x8000, 0xFFFE, 0xFFFF]) {
+            let near = set.iter().flat_map(|&p| [p.saturating_sub(1), p, (p + 1).min(0x7FFF)]);
+            for print in near.chain([0, 1, 0x4000, 0x7FFE, 0x7FFF]) {
                 let count = set.iter().filter(|&&p| p < print).count();
                 assert_eq!(line.rank(print), count, "{print:#x} in {set:x?}");
                 assert_eq!(swar(&line, print), count, "{print:#x} in {set:x?}, portable");
                 assert!(line.owner(count) == owner(100 + count as u16));
                 let tie = set.get(count).is_some_and(|&p| p == print);
-                if print != 0xFFFF || tie {
+                if print != UNUSED || tie {
                     assert_eq!(line.is_tie(count, print), tie, "{print:#x} in {set:x?}");
                 }
                 assert!(B::OVERFULL.owner(B::OVERFULL.rank(print)) == B::MARK);
@@ -307,14 +310,15 @@ mod tests {
         ranks_are_counts::<WideBucket>(|n| u32::from(n) << 16 | 0xFFFF, |line, print| swar_rank(&line.prints, print));
     }
 
-    /// Soundness doesn't rest on the order of fingerprints.
+    /// Soundness doesn't rest on the order of fingerprints, nor on their 15 bits.
     #[test]
     fn any_line_ranks_inside_itself() {
         for seed in 0..10_000u32 {
             let print = |n: usize| ((seed * 64 + n as u32).wrapping_mul(2_654_435_761) >> 16) as u16;
-            let narrow = NarrowBucket { owners: [7; 16], prints: std::array::from_fn(print) };
+            let narrow = NarrowBucket::new((0..20).map(print), &[7; 15], 7);
             let wide = WideBucket { owners: [0x8123_8123; 11], prints: std::array::from_fn(print) };
-            for asked in [0, print(70), 0x8000, 0xFFFF] {
+            let asked = if cfg!(all(target_arch = "x86_64", not(miri))) { 0xFFFF } else { 0x7FFF };
+            for asked in [0, print(70), 0x7FFF, 0x8000, 0xFFFF].map(|print| print & asked) {
                 assert_eq!(narrow.owner(narrow.rank(asked)), 7);
                 assert_eq!(wide.owner(wide.rank(asked)), 0x8123_8123);
             }
