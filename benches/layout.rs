@@ -2,13 +2,14 @@
 //!
 //! *latency*: each query depends on the answer before. *throughput*: one call after the other, the processor may overlap
 //! them. *batch*: slice in, slice out, 1,024 a call. `partition_point`, what is used where nothing is done, is measured
-//! in the same groups. Answers are checked against it first.
+//! in the same groups, and so is the *floor*, one random load from 6 bytes a point. Answers are checked against
+//! `partition_point` first.
 
 mod common;
 
 use std::hint::black_box;
 
-use common::{PartitionPoint, QUERIES, SIZES, pin, points, queries};
+use common::{Floor, PartitionPoint, QUERIES, SIZES, pin, points, queries};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ringway::Slot;
@@ -48,13 +49,29 @@ fn bench_layout<L: Layout<u32>>(group: &mut BenchmarkGroup<'_, WallTime>, shape:
     });
 }
 
+fn bench_floor(group: &mut BenchmarkGroup<'_, WallTime>, shape: &str, len: usize) {
+    let floor = Floor::new(len);
+    let queries = queries();
+    let mut slots = vec![Slot::default(); QUERIES];
+    group.bench_function(BenchmarkId::new("floor", len), |b| match shape {
+        "latency" => b.iter(|| queries.iter().fold(0, |last, &x| floor.at(x ^ last))),
+        "throughput" => b.iter(|| queries.iter().fold(0, |sum, &x| sum ^ floor.at(x))),
+        _ => b.iter(|| {
+            black_box(&queries).iter().zip(&mut slots).for_each(|(&x, slot)| *slot = Slot::new(floor.at(x)));
+            slots[0]
+        }),
+    });
+}
+
 fn layouts(c: &mut Criterion) {
     pin();
     for shape in ["latency", "throughput", "batch"] {
         let mut group = c.benchmark_group(format!("layout/{shape}"));
         group.throughput(Throughput::Elements(QUERIES as u64));
         for len in SIZES {
+            bench_floor(&mut group, shape, len);
             bench_layout::<PartitionPoint>(&mut group, shape, len);
+            bench_layout::<Line<u32>>(&mut group, shape, len);
             bench_layout::<Sorted<u32>>(&mut group, shape, len);
             bench_layout::<Eytzinger<u32>>(&mut group, shape, len);
             bench_layout::<Auto<u32>>(&mut group, shape, len);

@@ -13,9 +13,9 @@ mod common;
 use std::hint::black_box;
 use std::time::Instant;
 
-use common::{Numbers, PartitionPoint, is_test, pin, points};
+use common::{Floor, Numbers, PartitionPoint, is_test, pin, points};
 use ringway::Slot;
-use ringway::layout::{Eytzinger, Layout, Line, PointArray, Sorted};
+use ringway::layout::{Auto, Eytzinger, Layout, Line, PointArray, Sorted};
 
 /// Queries a round, new ones each time. Few, so that most rounds fit between two interruptions by other work.
 const FRESH: usize = 1 << 13;
@@ -41,16 +41,6 @@ impl<L: Layout<u32>> Search for L {
             self.owner_batch(queries, out);
         }
         out[..queries.len()].iter().fold(0, |sum, slot| sum ^ slot.number())
-    }
-}
-
-/// One load, at a place found by one multiplication.
-struct Floor(Vec<u16>);
-
-impl Floor {
-    #[inline(always)]
-    fn at(&self, x: u32) -> u32 {
-        u32::from(self.0[((u64::from(x) * self.0.len() as u64) >> 32) as usize])
     }
 }
 
@@ -115,7 +105,7 @@ fn per_point(bytes: usize, len: usize) -> f64 {
 }
 
 fn random_points(len: usize, rounds: usize) {
-    let floor = Floor(vec![1; 3 * len]);
+    let floor = Floor::new(len);
     let naive = PartitionPoint::build(points(len));
     let sorted = Sorted::build(points(len));
     let eytzinger = Eytzinger::build(points(len));
@@ -153,23 +143,25 @@ fn hostile_points(len: usize, rounds: usize) {
         ("exponential", random(5).map(exponential).take(len).collect()),
         ("consecutive", (0..len32).map(|n| 0x4000_0000 + n).collect()),
     ];
-    println!("\n{len} hostile points, line: ns dependent, independent, batch; ratios to partition_point");
+    println!("\n{len} hostile points: ns dependent, independent, batch; ratios to partition_point");
     for (name, set) in sets {
-        let slots = (0u32..).map(|n| Slot::new(n / 160));
+        let slots = (0u32..).map(|n| Slot::new(n / 160 % 65_000));
         let array = PointArray::from_unsorted(set.iter().copied().zip(slots).collect());
         let naive = PartitionPoint::build(array.clone());
-        let line = Line::build(array);
+        let line = Line::build(array.clone());
+        let auto = Auto::build(array);
         let queries = if is_test() { 1 << 10 } else { FRESH };
         let fresh = |seed: u64| {
             let any = Numbers(seed << 32 | 9);
             any.take(queries)
-                .map(|x: u64| if x % 2 == 0 { (x >> 32) as u32 } else { set[(x >> 32) as usize % len] })
+                .map(|x: u64| if x.is_multiple_of(2) { (x >> 32) as u32 } else { set[(x >> 32) as usize % len] })
                 .collect()
         };
         // The floor's place is taken by `partition_point`, too: what it is compared with.
-        let searches: [&dyn Search; 3] = [&naive, &naive, &line];
+        let searches: [&dyn Search; 4] = [&naive, &naive, &line, &auto];
         let medians = medians(&searches, rounds, queries, fresh);
-        print(name, medians[2], medians[1]);
+        print(&format!("{name}, line"), medians[2], medians[1]);
+        print(&format!("{name}, auto"), medians[3], medians[1]);
     }
 }
 

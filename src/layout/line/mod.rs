@@ -34,6 +34,10 @@
 //! - L3: line b is made of the points `starts[b]..starts[b + 1]` and the owner of rank `starts[b + 1]`, or of rank 0 where
 //!   that is P, as `kernel/line.rs` says (K1–K3).
 
+mod rows;
+
+use rows::{Rows, buckets, patched};
+
 use super::array::Owners;
 use super::kernel::line::{Bucket, Buckets, NarrowBucket, WideBucket};
 use super::{Edit, Layout, PointArray, kernel};
@@ -174,6 +178,25 @@ fn look_at_tie<P: Point, B: Bucket>(lines: &Buckets<B>, x: P) -> Option<B::Owner
 }
 
 impl<P: Point> Line<P> {
+    /// Whether more than half of the points lie in buckets that don't hold them.
+    ///
+    /// # Complexity
+    /// O(P / 7), a pass over the bucket starts.
+    pub(crate) fn is_crowded(&self) -> bool {
+        let most = match &self.lines {
+            Lines::Narrow(_) => NarrowBucket::POINTS,
+            Lines::Wide(_) => WideBucket::POINTS,
+        };
+        let most = position(most);
+        let sizes = self.starts.windows(2).map(|pair| pair[1] - pair[0]);
+        let outside: u32 = sizes.map(|size| if size > most { size } else { 0 }).sum();
+        index(outside) > self.points.len() / 2
+    }
+
+    pub(crate) fn into_points(self) -> PointArray<P> {
+        self.points
+    }
+
     /// The rank of `x` by search inside its bucket (L2).
     #[inline(always)]
     fn search(&self, x: P) -> usize {
@@ -224,115 +247,116 @@ impl<P: Point> Line<P> {
     }
 }
 
-/// The number of buckets for `points` points (L1): at least one, at most `mean` points in each on average, rounded up to
-/// a number with four significant bits, so that it stays the same over most commits.
-fn buckets(points: usize, mean: usize) -> u32 {
-    let least = points.div_ceil(mean).max(1);
-    position(least.next_multiple_of(1 << least.ilog2().saturating_sub(3)))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// What lines are made from.
-struct Rows<'a, P: Point, O> {
-    points: &'a PointArray<P>,
-    owners: &'a [O],
-    starts: Box<[u32]>,
-}
+    fn array<P: Point>(points: &[(P, u32)]) -> PointArray<P> {
+        PointArray::from_unsorted(points.iter().map(|&(point, slot)| (point, Slot::new(slot))).collect())
+    }
 
-impl<'a, P: Point, O: Copy> Rows<'a, P, O> {
-    /// Counts the points of each bucket.
-    fn count(points: &'a PointArray<P>, owners: &'a [O], buckets: u32) -> Self {
-        let mut starts = Vec::with_capacity(index(buckets) + 1);
-        for rank in 0..points.len() {
-            let bucket = points.point(rank).part(buckets).0;
-            // This point's bucket, and the empty ones before it, start here, if no point before has said so.
-            while starts.len() <= index(bucket) {
-                starts.push(position(rank));
+    /// Every answer of the layout for `x` is that of a scan.
+    fn agrees<P: Point>(line: &Line<P>, x: P) {
+        let rank = line.points.iter().position(|(point, _)| point >= x).unwrap_or(line.points.len());
+        let owner = line.points.iter().nth(rank).or(line.points.iter().next()).map(|(_, slot)| slot);
+        assert_eq!((line.rank(x), line.owner(x)), (rank, owner), "{x:x?}");
+        let mut slot = [Slot::new(123_456)];
+        assert_eq!(line.owner_batch(&[x], &mut slot) == 1, owner.is_some());
+        assert!(owner.is_none_or(|owner| owner == slot[0]), "{x:x?} in a batch");
+    }
+
+    fn agrees_around<P: Point>(line: &Line<P>) {
+        for (point, _) in line.points.iter() {
+            let before = P::MAX.clockwise(point);
+            for x in [before, point, point.clockwise(P::ONE)] {
+                agrees(line, x);
             }
         }
-        starts.resize(index(buckets) + 1, position(points.len()));
-        Self { points, owners, starts: starts.into_boxed_slice() }
+        agrees(line, P::MIN);
+        agrees(line, P::MAX);
     }
 
-    fn buckets(&self) -> u32 {
-        position(self.starts.len() - 1)
-    }
-
-    fn points_of(&self, bucket: usize) -> std::ops::Range<usize> {
-        index(self.starts[bucket])..index(self.starts[bucket + 1])
-    }
-
-    /// The owner of the next point at or after `rank`. There must be points.
-    fn owner_from(&self, rank: usize) -> O {
-        self.owners[if rank == self.owners.len() { 0 } else { rank }]
-    }
-
-    /// The line of `bucket` (L3).
-    fn line<B: Bucket<Owner = O>>(&self, bucket: usize) -> B {
-        let ranks = self.points_of(bucket);
-        if ranks.len() > B::POINTS || self.owners.is_empty() {
-            return B::OVERFULL;
+    /// Of seven points or fewer, the one bucket is the whole circle, and a fingerprint a point's top 15 bits.
+    #[test]
+    fn the_largest_fingerprint_is_told_from_unused_ones() {
+        let top = 0xFFFE_0000u32;
+        for points in
+            [&[(top, 1)][..], &[(top + 5, 1), (top + 9, 2)], &[(3, 0), (top - 1, 1), (u32::MAX, 2)], &[(3, 7)]]
+        {
+            let line = Line::build(array(points));
+            assert_eq!(line.starts.len(), 2);
+            agrees_around(&line);
+            (0..20).map(|n| top + n).chain([u32::MAX - 1]).for_each(|x| agrees(&line, x));
         }
-        let after = self.owner_from(ranks.end);
-        let prints = ranks.clone().map(|rank| self.points.point(rank).part(self.buckets()).1);
-        B::new(prints, &self.owners[ranks], after)
     }
 
-    fn lines<B: Bucket<Owner = O>>(&self) -> Buckets<B> {
-        Buckets::new((0..self.starts.len() - 1).map(|bucket| self.line(bucket)).collect())
+    #[test]
+    fn ties_are_decided_by_the_rest_of_the_point() {
+        let same_print = [(0x1234_0000u32, 1), (0x1234_0007, 2), (0x1234_0007, 3), (0x1234_0100, 4), (0x1235_FFFF, 5)];
+        let line = Line::build(array(&same_print));
+        agrees_around(&line);
+        let wide: Vec<(u64, u32)> = same_print.iter().map(|&(head, slot)| (u64::from(head) << 8, slot)).collect();
+        agrees_around(&Line::build(array(&wide)));
+        // Heads tie as well, and only the last bits decide.
+        let widest: Vec<(u128, u32)> =
+            same_print.iter().map(|&(low, slot)| (77 << 96 | u128::from(low), slot)).collect();
+        agrees_around(&Line::build(array(&widest)));
     }
-}
 
-/// A copy of `old` with the lines made anew whose points `edit` changed, and the owner *after* set anew in those before
-/// them. There must be points left.
-///
-/// One descending sweep. A line's owner after it depends on nothing but the first point of the buckets behind it, so
-/// below each changed bucket the lines of empty buckets and the first line that isn't empty are set right; a changed one
-/// ends that walk, as it is made anew itself. So no line is walked over twice, however many buckets were emptied.
-fn patched<P: Point, B: Bucket>(
-    old: &Buckets<B>,
-    old_starts: &[u32],
-    points: &PointArray<P>,
-    owners: &[B::Owner],
-    edit: &Edit<'_, P>,
-) -> (Buckets<B>, Box<[u32]>) {
-    let bucket_of = |&(point, _): &(P, Slot)| point.part(old.count()).0;
-    // Buckets that gain (+1) or lose (-1, as a wrapped number) a point, in order. Two runs, which the stable sort merges.
-    let removed = edit.removed.iter().map(|point| (bucket_of(point), u32::MAX));
-    let mut changes: Vec<(u32, u32)> = removed.chain(edit.added.iter().map(|point| (bucket_of(point), 1))).collect();
-    changes.sort_by_key(|&(bucket, _)| bucket);
-
-    let mut starts = Vec::with_capacity(old_starts.len());
-    let mut shift = 0u32;
-    for &(bucket, change) in &changes {
-        let same = &old_starts[starts.len().min(index(bucket) + 1)..=index(bucket)];
-        starts.extend(same.iter().map(|start| start.wrapping_add(shift)));
-        shift = shift.wrapping_add(change);
-    }
-    starts.extend(old_starts[starts.len()..].iter().map(|start| start.wrapping_add(shift)));
-    let rows = Rows { points, owners, starts: starts.into_boxed_slice() };
-
-    let mut new = old.clone();
-    let lines = new.lines_mut();
-    // The start of the circle follows its end, so lines before the end are always looked at.
-    let mut below = lines.len();
-    let mut changed = changes.iter().rev().map(|&(bucket, _)| index(bucket)).peekable();
-    loop {
-        let next = changed.next();
-        let after = rows.owner_from(index(rows.starts[below]));
-        while below > next.map_or(0, |next| next + 1) {
-            below -= 1;
-            let count = rows.points_of(below).len();
-            if count <= B::POINTS {
-                lines[below].set_after(count, after);
-            }
-            if count > 0 {
-                break;
+    /// As many points as a line holds, one more, and many, in one bucket of many and in the only one.
+    #[test]
+    fn a_full_line_and_an_overfull_one() {
+        for (first_slot, fits) in [(0, 15), (65_600, 10)] {
+            for crowd in [fits - 1, fits, fits + 1, 100] {
+                for alone in [false, true] {
+                    let step = if crowd == 100 { 1 << 10 } else { 1 << 18 };
+                    let mut points: Vec<(u32, u32)> =
+                        (0..crowd).map(|n| (0x4000_0001 + n * step, first_slot + n)).collect();
+                    if !alone {
+                        points
+                            .extend((1..60u32).map(|n| (n << 26, first_slot + 500 + n)).filter(|p| p.0 != 0x4000_0000));
+                    }
+                    agrees_around(&Line::build(array(&points)));
+                }
             }
         }
-        let Some(next) = next else { break };
-        lines[next] = rows.line(next);
-        below = next;
-        while changed.next_if_eq(&next).is_some() {}
     }
-    (new, rows.starts)
+
+    #[test]
+    fn an_empty_run_leads_to_the_next_point() {
+        // Fifty buckets, of which all points lie in the first, one in the middle, and the last; then without the ends.
+        let mut points: Vec<(u32, u32)> = (0..340).map(|n| (n, n)).collect();
+        points.extend([(0x8000_0000, 1000), (u32::MAX - 3, 1001)]);
+        for points in [&points[..], &points[..341], &points[1..], &points[300..341]] {
+            let line = Line::build(array(points));
+            (0..200u32).for_each(|n| agrees(&line, n << 24));
+            agrees_around(&line);
+        }
+    }
+
+    /// At this size, fingerprints of `u32` points are whole points, so that ties, too, are answered by the line alone.
+    #[test]
+    fn whole_points_as_fingerprints() {
+        let mut points: Vec<(u32, Slot)> =
+            (0..920_000u32).map(|n| (n.wrapping_mul(2_654_435_761), Slot::new(n % 60_000))).collect();
+        points.extend([(u32::MAX, Slot::new(60_001)), (0, Slot::new(60_002)), (0, Slot::new(60_003))]);
+        let line = Line::build(PointArray::from_unsorted(points));
+        let Lines::Narrow(lines) = &line.lines else { unreachable!("few slots") };
+        assert!(lines.count() >= 1 << 17);
+        let mut told = 0;
+        for rank in (0..line.points.len()).step_by(97).chain([0, 1, 2, line.points.len() - 1]) {
+            let point = line.points.point(rank);
+            for x in [point.wrapping_sub(1), point, point.wrapping_add(1)] {
+                let expected = line.points.rank(x);
+                assert_eq!(line.rank(x), expected, "{x:#x}");
+                let owner = line.points.slot(expected % line.points.len());
+                assert_eq!(line.owner(x), Some(owner), "{x:#x}");
+                if let Some(at_tie) = look_at_tie(lines, x) {
+                    assert_eq!(Slot::new(u32::from(at_tie)), owner, "{x:#x}");
+                    told += 1;
+                }
+            }
+        }
+        assert!(told > 28_000, "{told}");
+    }
 }
