@@ -2,59 +2,18 @@
 //!
 //! *latency*: each query depends on the answer before. *throughput*: one call after the other, the processor may overlap
 //! them. *batch*: slice in, slice out, 1,024 a call. `partition_point`, what is used where nothing is done, is measured
-//! in the same groups. Answers are checked against it first.
+//! in the same groups, and so is the *floor*, one random load from 6 bytes a point. Answers are checked against
+//! `partition_point` first.
 
 mod common;
 
 use std::hint::black_box;
 
-use common::{QUERIES, SIZES, pin, points, queries};
+use common::{Floor, PartitionPoint, QUERIES, SIZES, pin, points, queries};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ringway::Slot;
-use ringway::layout::{Auto, Eytzinger, Layout, PointArray, Sorted};
-
-/// What everybody ships: a binary search over a sorted vector, then the owner.
-#[derive(Debug)]
-struct PartitionPoint {
-    points: PointArray<u32>,
-    sorted: Vec<u32>,
-    owners: Vec<u16>,
-}
-
-impl Layout<u32> for PartitionPoint {
-    const NAME: &'static str = "partition_point";
-
-    fn build(points: PointArray<u32>) -> Self {
-        let sorted = points.iter().map(|(point, _)| point).collect();
-        let owners = points.iter().map(|(_, slot)| u16::try_from(slot.number()).expect("few nodes")).collect();
-        Self { points, sorted, owners }
-    }
-
-    fn patch(&self, points: PointArray<u32>, _: &ringway::layout::Edit<'_, u32>) -> Self {
-        Self::build(points)
-    }
-
-    fn points(&self) -> &PointArray<u32> {
-        &self.points
-    }
-
-    #[inline(always)]
-    fn rank(&self, x: u32) -> usize {
-        self.sorted.partition_point(|&point| point < x)
-    }
-
-    #[inline(always)]
-    fn owner(&self, x: u32) -> Option<Slot> {
-        let rank = self.rank(x);
-        let rank = if rank == self.owners.len() { 0 } else { rank };
-        self.owners.get(rank).map(|&owner| Slot::new(u32::from(owner)))
-    }
-
-    fn index_bytes(&self) -> usize {
-        self.sorted.len() * 4 + self.owners.len() * 2
-    }
-}
+use ringway::layout::{Auto, Eytzinger, Layout, Line, Sorted};
 
 fn bench_layout<L: Layout<u32>>(group: &mut BenchmarkGroup<'_, WallTime>, shape: &str, len: usize) {
     let layout = L::build(points(len));
@@ -90,13 +49,29 @@ fn bench_layout<L: Layout<u32>>(group: &mut BenchmarkGroup<'_, WallTime>, shape:
     });
 }
 
+fn bench_floor(group: &mut BenchmarkGroup<'_, WallTime>, shape: &str, len: usize) {
+    let floor = Floor::new(len);
+    let queries = queries();
+    let mut slots = vec![Slot::default(); QUERIES];
+    group.bench_function(BenchmarkId::new("floor", len), |b| match shape {
+        "latency" => b.iter(|| queries.iter().fold(0, |last, &x| floor.at(x ^ last))),
+        "throughput" => b.iter(|| queries.iter().fold(0, |sum, &x| sum ^ floor.at(x))),
+        _ => b.iter(|| {
+            black_box(&queries).iter().zip(&mut slots).for_each(|(&x, slot)| *slot = Slot::new(floor.at(x)));
+            slots[0]
+        }),
+    });
+}
+
 fn layouts(c: &mut Criterion) {
     pin();
     for shape in ["latency", "throughput", "batch"] {
         let mut group = c.benchmark_group(format!("layout/{shape}"));
         group.throughput(Throughput::Elements(QUERIES as u64));
         for len in SIZES {
+            bench_floor(&mut group, shape, len);
             bench_layout::<PartitionPoint>(&mut group, shape, len);
+            bench_layout::<Line<u32>>(&mut group, shape, len);
             bench_layout::<Sorted<u32>>(&mut group, shape, len);
             bench_layout::<Eytzinger<u32>>(&mut group, shape, len);
             bench_layout::<Auto<u32>>(&mut group, shape, len);

@@ -66,7 +66,7 @@
 //!
 //! # Unsafe ledger
 //! `unsafe` is denied in the whole crate but for these files and folders:
-//! - `layout/kernel/`: unchecked reads inside searches, whose bounds follow from the loops themselves; prefetches.
+//! - `layout/kernel/`: unchecked reads inside searches, whose bounds follow from their own arithmetic; SSE2 loads; prefetches.
 //! - `publish/epoch.rs`: the published pointer's reference counts, and `Send` for its ends.
 //!
 //! # Features

@@ -54,6 +54,13 @@ pub trait Point: Copy + Ord + Hash + fmt::Debug + Default + Send + Sync + sealed
     /// Returns the number of steps clockwise from `from` to `self`: 0 when they are equal.
     #[must_use]
     fn steps_from(self, from: Self) -> Self;
+    /// Cuts the circle into `parts` equal parts and returns the part that holds this point, counted clockwise from 0, and
+    /// the first 15 bits of the place inside that part. Both together never go down from one point to the next.
+    ///
+    /// The part is below `parts` unless that is 0. Two different `u32` points never agree in both if `parts >= 2^17`.
+    /// Widths above 64 bits use the top 64.
+    #[doc(hidden)]
+    fn part(self, parts: u32) -> (u32, u16);
     /// Returns the point as a number in `0..2^BITS`.
     fn to_u128(self) -> u128;
     /// Returns the point with the smallest distance above [`MIN`](Self::MIN): the number 1.
@@ -89,6 +96,12 @@ impl Point for u32 {
     #[inline(always)]
     fn steps_from(self, from: Self) -> Self {
         self.wrapping_sub(from)
+    }
+    #[inline(always)]
+    fn part(self, parts: u32) -> (u32, u16) {
+        // x·parts / 2^32: the whole number is the part; the fraction is the place inside it.
+        let scaled = u64::from(self) * u64::from(parts);
+        (high_u32(scaled), high_u15(low_u32(scaled)))
     }
     fn to_u128(self) -> u128 {
         u128::from(self)
@@ -127,6 +140,11 @@ impl Point for u64 {
     fn steps_from(self, from: Self) -> Self {
         self.wrapping_sub(from)
     }
+    #[inline(always)]
+    fn part(self, parts: u32) -> (u32, u16) {
+        let scaled = u128::from(self) * u128::from(parts);
+        ((scaled >> 64) as u32, high_u15((scaled >> 32) as u32))
+    }
     fn to_u128(self) -> u128 {
         u128::from(self)
     }
@@ -164,6 +182,10 @@ impl Point for u128 {
     #[inline(always)]
     fn steps_from(self, from: Self) -> Self {
         self.wrapping_sub(from)
+    }
+    #[inline(always)]
+    fn part(self, parts: u32) -> (u32, u16) {
+        ((self >> 64) as u64).part(parts)
     }
     fn to_u128(self) -> u128 {
         self
@@ -299,6 +321,19 @@ pub(crate) const fn low_u32(x: u64) -> u32 {
     x as u32
 }
 
+/// The top 15 bits.
+#[inline(always)]
+const fn high_u15(x: u32) -> u16 {
+    (x >> 17) as u16
+}
+
+/// The lower half.
+#[cfg(any(test, miri, not(target_arch = "x86_64")))]
+#[inline(always)]
+pub(crate) const fn low_u64(x: u128) -> u64 {
+    x as u64
+}
+
 /// A `u32` as an index; lossless on every target that compiles (see the `compile_error` above).
 #[inline(always)]
 pub(crate) const fn index(x: u32) -> usize {
@@ -340,6 +375,33 @@ mod tests {
         let wide =
             [0u128, 1, 1 << 32, (1 << 64) - 1, 1 << 64, (1 << 96) - 1, 1 << 96, (3 << 96) | (9 << 64), u128::MAX];
         parts_are_the_number_in_order(&wide);
+    }
+
+    /// The part by long division, from the definition.
+    fn parts_are_counted_from_the_smallest_point<P: Point>(samples: &[P]) {
+        for &x in samples {
+            let top = if P::BITS > 64 { x.to_u128() >> 64 } else { x.to_u128() };
+            let whole = 1u128 << P::BITS.min(64);
+            for parts in [1, 2, 3, 7, 1000, 65_537, 131_071, 131_072, u32::MAX] {
+                let scaled = top * u128::from(parts);
+                let (part, place) = (scaled / whole, (scaled % whole) * 32_768 / whole);
+                let got = x.part(parts);
+                assert_eq!((u128::from(got.0), u128::from(got.1)), (part, place), "{x:?} of {parts}");
+                assert!(got.0 < parts);
+            }
+        }
+    }
+
+    #[test]
+    fn parts_are_equal_and_in_order() {
+        parts_are_counted_from_the_smallest_point(&[0u32, 1, 77, 65_535, 65_536, 1 << 31, u32::MAX - 1, u32::MAX]);
+        parts_are_counted_from_the_smallest_point(&[0u64, 1, 1 << 32, (7 << 32) | 5, 1 << 63, u64::MAX]);
+        parts_are_counted_from_the_smallest_point(&[0u128, 1, 1 << 64, (9 << 96) | 3, 1 << 127, u128::MAX]);
+        for parts in [131_072, 140_000, 1 << 29] {
+            for x in [0u32, 1, 77_777, 1 << 31, u32::MAX - 1] {
+                assert_ne!(x.part(parts), (x + 1).part(parts), "{x} of {parts}");
+            }
+        }
     }
 
     #[test]

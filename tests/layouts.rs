@@ -31,6 +31,7 @@ macro_rules! layouts {
 layouts! {
     sorted: Sorted,
     eytzinger: Eytzinger,
+    line: Line,
     auto: Auto,
 }
 
@@ -267,7 +268,8 @@ fn a_patched_layout_answers_as_a_built_one<P: Width, L: Layout<P>>() {
     }
 }
 
-/// As many points as `Auto` needs to leave the sorted array, and one fewer, each patched from the other; spread evenly enough to come sorted, since sorting them is
+/// More points than fit the caches, so many that the line's fingerprints are whole `u32` points, and one fewer, each
+/// patched from the other; spread evenly enough to come sorted, since sorting them is
 /// most of the time otherwise. The scan is a walk along sorted questions.
 fn a_million_points<P: Width, L: Layout<P>>() {
     let mut rng = Rng::new(14);

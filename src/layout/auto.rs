@@ -1,18 +1,16 @@
-//! The layout that picks a layout by size, once, when a table is built.
+//! The layout that looks at the points and picks a layout, once, when a table is built.
 
-use super::{Edit, Eytzinger, Layout, PointArray, Sorted};
+use super::{Edit, Layout, Line, PointArray, Sorted};
 use crate::node::Slot;
 use crate::point::Point;
 
-/// From this many points on [`Auto`] takes [`Eytzinger`].
+/// Picks the layout by the points: [`Line`], or [`Sorted`] if more than half of them lie so close together that lines
+/// can't hold them.
 ///
-/// ns per lookup of random points, dependent / independent, sorted against Eytzinger: 16,000 points 54 / 21 against 52 /
-/// 19; 100,000: 89 / 36 against 76 / 41; 1,000,000: 391 / 159 against 236 / 94; 16,000,000: 1341 / 610 against 632 / 307
-/// (Xeon, Sapphire Rapids, 2026-11-30, interleaved, medians of 31). Where the two are close the sorted array wins: it
-/// takes half the memory, and a commit needn't lay the tree out anew.
-pub(crate) const EYTZINGER_FROM: usize = 1 << 18;
-
-/// Picks the layout by the number of points: [`Sorted`] below 2^18, [`Eytzinger`] from there on.
+/// Hashed points are spread evenly, so theirs is [`Line`] at any number: the measurements in `docs/benchmarks.md` have it
+/// ahead from 16 points to 16 million, and on a par below. Points that a stranger chose may be crowded; a lookup among
+/// them then costs what a binary search costs, and no line that can't answer is fetched before it. Who needs less memory
+/// than 16 bytes a point names [`Sorted`], which takes 6.
 ///
 /// The choice is made when a table is built, never per lookup; a lookup costs one predicted branch more than the layout
 /// itself.
@@ -20,26 +18,28 @@ pub(crate) const EYTZINGER_FROM: usize = 1 << 18;
 pub enum Auto<P: Point> {
     /// The sorted array.
     Sorted(Sorted<P>),
-    /// The Eytzinger tree.
-    Eytzinger(Eytzinger<P>),
+    /// One cache line a bucket.
+    Line(Line<P>),
+}
+
+impl<P: Point> From<Line<P>> for Auto<P> {
+    fn from(line: Line<P>) -> Self {
+        if line.is_crowded() { Self::Sorted(Sorted::build(line.into_points())) } else { Self::Line(line) }
+    }
 }
 
 impl<P: Point> Layout<P> for Auto<P> {
     const NAME: &'static str = "auto";
 
     fn build(points: PointArray<P>) -> Self {
-        if points.len() < EYTZINGER_FROM {
-            Self::Sorted(Sorted::build(points))
-        } else {
-            Self::Eytzinger(Eytzinger::build(points))
-        }
+        Line::build(points).into()
     }
 
     fn patch(&self, points: PointArray<P>, edit: &Edit<'_, P>) -> Self {
-        match (self, points.len() < EYTZINGER_FROM) {
-            (Self::Sorted(old), true) => Self::Sorted(old.patch(points, edit)),
-            (Self::Eytzinger(old), false) => Self::Eytzinger(old.patch(points, edit)),
-            _ => Self::build(points),
+        match self {
+            Self::Line(old) => old.patch(points, edit).into(),
+            // Lines have to be laid out to see whether the crowd has gone.
+            Self::Sorted(_) => Self::build(points),
         }
     }
 
@@ -47,7 +47,7 @@ impl<P: Point> Layout<P> for Auto<P> {
     fn points(&self) -> &PointArray<P> {
         match self {
             Self::Sorted(layout) => layout.points(),
-            Self::Eytzinger(layout) => layout.points(),
+            Self::Line(layout) => layout.points(),
         }
     }
 
@@ -55,7 +55,7 @@ impl<P: Point> Layout<P> for Auto<P> {
     fn rank(&self, x: P) -> usize {
         match self {
             Self::Sorted(layout) => layout.rank(x),
-            Self::Eytzinger(layout) => layout.rank(x),
+            Self::Line(layout) => layout.rank(x),
         }
     }
 
@@ -63,21 +63,47 @@ impl<P: Point> Layout<P> for Auto<P> {
     fn owner(&self, x: P) -> Option<Slot> {
         match self {
             Self::Sorted(layout) => layout.owner(x),
-            Self::Eytzinger(layout) => layout.owner(x),
+            Self::Line(layout) => layout.owner(x),
         }
     }
 
     fn owner_batch(&self, xs: &[P], out: &mut [Slot]) -> usize {
         match self {
             Self::Sorted(layout) => layout.owner_batch(xs, out),
-            Self::Eytzinger(layout) => layout.owner_batch(xs, out),
+            Self::Line(layout) => layout.owner_batch(xs, out),
         }
     }
 
     fn index_bytes(&self) -> usize {
         match self {
             Self::Sorted(layout) => layout.index_bytes(),
-            Self::Eytzinger(layout) => layout.index_bytes(),
+            Self::Line(layout) => layout.index_bytes(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_line(auto: &Auto<u32>) -> bool {
+        matches!(auto, Auto::Line(_))
+    }
+
+    #[test]
+    fn crowded_points_are_left_sorted_and_come_back() {
+        let slot = Slot::new(3);
+        let even: Vec<(u32, Slot)> = (0..1000).map(|n| (n << 22, slot)).collect();
+        let crowd: Vec<(u32, Slot)> = (0..1001).map(|n| (0x8000_0001 + n, slot)).collect();
+        let both = PointArray::from_unsorted(even.iter().chain(&crowd).copied().collect());
+
+        let first = Auto::build(PointArray::from_unsorted(even.clone()));
+        assert!(is_line(&first));
+        let second = first.patch(both.clone(), &Edit { removed: &[], added: &crowd });
+        assert!(!is_line(&second) && !is_line(&Auto::build(both)));
+        assert_eq!(second.index_bytes(), 0);
+        let third = second.patch(PointArray::from_unsorted(even), &Edit { removed: &crowd, added: &[] });
+        assert!(is_line(&third));
+        assert!(is_line(&Auto::build(PointArray::empty())));
     }
 }

@@ -12,12 +12,14 @@ mod auto;
 mod eytzinger;
 #[allow(unsafe_code)]
 mod kernel;
+mod line;
 mod sorted;
 
 pub use array::PointArray;
 pub(crate) use array::PointArrayBuilder;
 pub use auto::Auto;
 pub use eytzinger::Eytzinger;
+pub use line::Line;
 pub use sorted::Sorted;
 
 use crate::node::Slot;

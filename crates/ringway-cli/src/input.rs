@@ -19,8 +19,10 @@ pub const SAMPLE_KEYS: &[u8] = include_bytes!("../data/keys.txt");
 /// How the ring's points lie in memory. Answers are the same with all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Layouts {
-    /// What fits the number of points
+    /// What fits the points
     Auto,
+    /// One cache line a bucket
+    Line,
     /// The sorted array
     Sorted,
     /// The Eytzinger tree

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use clap::value_parser;
 use core_affinity::CoreId;
-use ringway::layout::{Auto, Eytzinger, Layout, Sorted};
+use ringway::layout::{Auto, Eytzinger, Layout, Line, Sorted};
 use ringway::scheme::Native;
 use ringway::{CommitError, Ring, RingBuilder, Writer};
 
@@ -91,6 +91,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let live = Drive { args, file, keys, changes, report: Report::new(args.json) };
     match args.layout {
         Layouts::Auto => live.run(builder.layout::<Auto<u32>>()),
+        Layouts::Line => live.run(builder.layout::<Line<u32>>()),
         Layouts::Sorted => live.run(builder.layout::<Sorted<u32>>()),
         Layouts::Eytzinger => live.run(builder.layout::<Eytzinger<u32>>()),
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use memchr::{memchr_iter, memrchr};
-use ringway::layout::{Auto, Eytzinger, Layout, Sorted};
+use ringway::layout::{Auto, Eytzinger, Layout, Line, Sorted};
 use ringway::scheme::Native;
 use ringway::{Node, Ring, Table};
 
@@ -89,6 +89,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let failed = |error| Failure::Ring { file, error };
     match args.layout {
         Layouts::Auto => run_with(&builder.layout::<Auto<u32>>().build_table().map_err(failed)?, args),
+        Layouts::Line => run_with(&builder.layout::<Line<u32>>().build_table().map_err(failed)?, args),
         Layouts::Sorted => run_with(&builder.layout::<Sorted<u32>>().build_table().map_err(failed)?, args),
         Layouts::Eytzinger => run_with(&builder.layout::<Eytzinger<u32>>().build_table().map_err(failed)?, args),
     }
