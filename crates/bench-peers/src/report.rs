@@ -18,6 +18,9 @@ pub enum Style {
 /// A peer isn't said to win by less than this: it would be noise.
 const WINS_FROM: f64 = 1.05;
 
+/// Below this no spread is shown.
+const LEAST_KEYS_PER_NODE: f64 = 200.0;
+
 /// A figure of which less is better.
 type Measure = (&'static str, fn(&Figures) -> f64);
 
@@ -101,13 +104,19 @@ fn main_table(figures: &[Figures], plan: &Plan) -> Table {
             time(f.remove_ns),
             format!("{:.0}", f.bytes as f64 / f64::from(f.nodes)),
             format!("× {:.1}", f.peak_bytes as f64 / f.bytes.max(1) as f64),
-            format!("{:.2}", q.spread),
+            spread(f),
             format!("× {:.2}", q.over_optimum()),
             format!("{:.0}", q.collateral as f64 * 1e6 / q.keys as f64),
             remarks(f, plan),
         ]);
     }
     table
+}
+
+/// With few keys a node, the spread would be that of the keys.
+fn spread(f: &Figures) -> String {
+    let per_node = f.quality.keys as f64 / f64::from(f.nodes);
+    if per_node < LEAST_KEYS_PER_NODE { "?".to_owned() } else { format!("{:.2}", f.quality.spread) }
 }
 
 fn remarks(f: &Figures, plan: &Plan) -> String {
