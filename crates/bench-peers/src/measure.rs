@@ -4,6 +4,7 @@
 //! 0.3 µs, so that shorter times are shown as less than a microsecond.
 
 use std::hint::black_box;
+use std::mem;
 use std::time::Duration;
 
 use cpu_time::ThreadTime;
@@ -70,10 +71,11 @@ impl Quality {
 struct Turn {
     entry: Entry,
     peer: Box<dyn Contestant>,
+    /// Of the first keys, right after it was built: traces that later changes leave show as keys that moved.
+    owners: Vec<u32>,
     bytes: usize,
     peak_bytes: usize,
     lookups: usize,
-    lookup: Duration,
     independent: Vec<Duration>,
     dependent: Vec<Duration>,
     first_build: Duration,
@@ -98,7 +100,7 @@ pub fn measure(entries: &[Entry], count: u32, keys: &[&str], plan: &Plan) -> Vec
     for round in 0..plan.changes {
         in_turn(&mut turns, round, |turn| turn.change(round, &nodes, keys, plan));
     }
-    turns.into_iter().map(|turn| turn.finish(&nodes, keys, plan)).collect()
+    turns.into_iter().map(|turn| turn.finish(&nodes, keys)).collect()
 }
 
 /// Another peer is first in each round: nobody always comes after the one that leaves memory or caches worst.
@@ -139,14 +141,16 @@ impl Turn {
         let last = peer.dependent(some, black_box(0));
         assert_eq!(last, peer.independent(&some[some.len() - 1..]), "{}: kinds of lookups disagree", entry.name);
         let lookup = took / u32::try_from(some.len()).expect("a few");
+        let few = Plan::fit(plan.owners_budget, lookup, LEAST_LOOKUPS, plan.keys);
+        let owners = peer.owners(&keys[..few]);
         Self {
             entry,
             peer,
+            owners,
             bytes,
             // A peer uses one of the two allocators, but for a few bytes.
             peak_bytes: peak + foreign_peak,
             lookups: Plan::fit(plan.pass, lookup, LEAST_LOOKUPS, plan.lookups),
-            lookup,
             independent: Vec::new(),
             dependent: Vec::new(),
             first_build,
@@ -208,9 +212,8 @@ impl Turn {
         (add, remove)
     }
 
-    fn finish(mut self, nodes: &Nodes, keys: &[&str], plan: &Plan) -> Figures {
-        let few = Plan::fit(plan.owners_budget, self.lookup, LEAST_LOOKUPS, plan.keys);
-        let quality = self.quality(nodes, &keys[..few]);
+    fn finish(mut self, nodes: &Nodes, keys: &[&str]) -> Figures {
+        let quality = self.quality(nodes, keys);
         let lookups = self.lookups as f64;
         Figures {
             peer: self.entry.name,
@@ -233,7 +236,8 @@ impl Turn {
 
     fn quality(&mut self, nodes: &Nodes, keys: &[&str]) -> Quality {
         let (name, new) = (self.entry.name, nodes.new.index);
-        let before = self.peer.owners(keys);
+        let before = mem::take(&mut self.owners);
+        let keys = &keys[..before.len()];
         let mut shares = vec![0_usize; nodes.before.len()];
         for &owner in &before {
             *shares.get_mut(owner as usize).unwrap_or_else(|| panic!("{name}: node {owner} isn't there")) += 1;

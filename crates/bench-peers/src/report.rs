@@ -43,6 +43,7 @@ pub fn report(sizes: &[Vec<Figures>], plan: &Plan, style: Style) -> String {
         heading(&mut text, style, &title);
         push_table(&mut text, style, &main_table(figures, plan));
     }
+    text.push('\n');
     text.push_str(LEGEND);
     if let Some(table) = ratios(sizes) {
         heading(&mut text, style, "Times over ringway's (changes under a microsecond count as one)");
@@ -75,7 +76,6 @@ fn push_table(text: &mut String, style: Style, table: &Table) {
         Style::Text => text.push_str(&table.to_text()),
         Style::Markdown => text.push_str(&table.to_markdown()),
     }
-    text.push('\n');
 }
 
 fn main_table(figures: &[Figures], plan: &Plan) -> Table {
@@ -131,10 +131,10 @@ fn remarks(f: &Figures, plan: &Plan) -> String {
         remarks.push(format!("{} lookups a pass", f.lookups_per_pass));
     }
     if f.build_rounds < plan.changes {
-        remarks.push(format!("{} builds", f.build_rounds));
+        remarks.push(format!("builds: {}", f.build_rounds));
     }
     if f.change_rounds < plan.changes {
-        remarks.push(format!("{} changes", f.change_rounds));
+        remarks.push(format!("changes: {}", f.change_rounds));
     }
     if f.quality.keys < plan.keys {
         remarks.push(format!("owners of {} keys", f.quality.keys));
