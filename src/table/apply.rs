@@ -52,8 +52,13 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     }
 
     fn finish(&self, draft: Draft<S>, delta: Delta<T>) -> Applied<T, S, L> {
-        let Draft { touched, members, by_id, list, points, removed, added } = draft;
-        let layout = self.layout.patch(points, &Edit { removed: &removed, added: &added });
+        let Draft { touched, members, by_id, list, points, reordered, removed, added } = draft;
+        let layout = if reordered {
+            // An edit doesn't say which equal points changed places, so there is nothing to patch by.
+            L::build(points)
+        } else {
+            self.layout.patch(points, &Edit { removed: &removed, added: &added })
+        };
 
         let mut payloads: HashMap<Slot, Arc<T>> = HashMap::with_capacity(touched.slots.len());
         for (change, &slot) in delta.into_changes().into_iter().zip(&touched.slots) {

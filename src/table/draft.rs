@@ -27,6 +27,8 @@ pub(super) struct Draft<S: Scheme> {
     pub(super) by_id: Box<[Slot]>,
     pub(super) list: Option<Box<[Slot]>>,
     pub(super) points: PointArray<S::Point>,
+    /// Whether equal points changed their order, which `removed` and `added` don't tell.
+    pub(super) reordered: bool,
     pub(super) removed: Vec<(S::Point, Slot)>,
     pub(super) added: Vec<(S::Point, Slot)>,
 }
@@ -89,11 +91,21 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             MergeError::Missing(slot) => self.not_pure(Some(self.nodes[slot.index()].info())),
         };
         let mut points = merge(self.layout.points(), &removed, &added, new_rank).map_err(failed)?;
-        if self.survivors_reordered(canonical, &members) {
+        let reordered = self.survivors_reordered(canonical, &members);
+        if reordered {
             points = reorder_ties(&points, new_rank).map_err(failed)?;
         }
         let unranked = |placed: Vec<Placed<S::Point>>| placed.into_iter().map(|p| (p.point, p.slot)).collect();
-        Ok(Some(Draft { touched, members, by_id, list, points, removed: unranked(removed), added: unranked(added) }))
+        Ok(Some(Draft {
+            touched,
+            members,
+            by_id,
+            list,
+            points,
+            reordered,
+            removed: unranked(removed),
+            added: unranked(added),
+        }))
     }
 
     /// Step 1: resolves each change to a slot and the node's next description.
