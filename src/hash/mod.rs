@@ -6,6 +6,7 @@
 
 mod fingerprint;
 mod native;
+mod seahash;
 
 pub(crate) use fingerprint::{Digest, Digester, node_spec_digest};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};

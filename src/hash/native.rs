@@ -6,14 +6,13 @@
 //! - A point is the top half of the label's 64-bit SeaHash; a key's point the top half of the key's.
 //! - Equal points are ordered by (id bytes, label number).
 //!
-//! SeaHash (Ticki, 2016; crate `seahash` 4) is fast and well spread but not keyed: whoever chooses keys can aim them at
+//! SeaHash (Ticki, 2016) is fast and well spread but not keyed: whoever chooses keys can aim them at
 //! a node. For keys from strangers use a keyed scheme. Not used: SeaHash's seeds in place of label numbers. A seed is
 //! XORed into the first block, so 100 nodes × 160 labels would give 256 distinct points.
 
-use std::hash::Hasher;
 use std::ops::Range;
 
-use super::{Assignment, Scheme};
+use super::{Assignment, Scheme, seahash};
 use crate::error::SchemeError;
 use crate::node::{NodeId, NodeInfo};
 use crate::point::{high_u32, position};
@@ -113,11 +112,7 @@ impl Scheme for Native {
 
     #[inline]
     fn key_point_of_parts(&self, parts: &[&[u8]]) -> u32 {
-        let mut hasher = seahash::SeaHasher::new();
-        for part in parts {
-            hasher.write(part);
-        }
-        high_u32(hasher.finish())
+        high_u32(seahash::hash_of_parts(parts))
     }
 }
 
