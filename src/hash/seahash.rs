@@ -46,6 +46,16 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
 }
 
 /// The hash of parts, as if they were joined (H2).
+#[inline]
+pub(super) fn hash_of_parts(parts: &[&[u8]]) -> u64 {
+    let mut stream = Stream::new();
+    for part in parts {
+        stream.write(part);
+    }
+    stream.finish()
+}
+
+/// The hash of what was written so far; a copy of it hashes many endings of one beginning.
 ///
 /// Part ends and words don't meet, so each word is made of what the last part left and the beginning of the next:
 ///
@@ -54,37 +64,53 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
 /// pending    u s e r :                        5 bytes, in the low end of a word
 /// read                 1 2 3 4 5 6 7 8        shifted up by 5 bytes: "123" fills the word, "45678" is pending
 /// ```
-#[inline]
-pub(super) fn hash_of_parts(parts: &[&[u8]]) -> u64 {
-    let mut lanes = SEEDS;
-    // The bytes that fill no word yet: `held` of them, 0 to 7, in the low bits, and zeros above.
-    let (mut pending, mut held, mut total) = (0, 0, 0usize);
-    for part in parts {
-        // Parts may be one slice again and again, so their sum may be longer than memory: wraps as the crate's does.
-        total = total.wrapping_add(part.len());
-        let mut rest = *part;
+#[derive(Clone, Copy)]
+pub(super) struct Stream {
+    lanes: Lanes,
+    /// The bytes that fill no word yet, in the low bits, and zeros above.
+    pending: u64,
+    /// How many they are, 0 to 7.
+    held: usize,
+    total: usize,
+}
+
+impl Stream {
+    #[inline]
+    pub(super) fn new() -> Self {
+        Self { lanes: SEEDS, pending: 0, held: 0, total: 0 }
+    }
+
+    #[inline]
+    pub(super) fn write(&mut self, part: &[u8]) {
+        // One slice may be given again and again, so the sum may be longer than memory: it wraps, as the crate's does.
+        self.total = self.total.wrapping_add(part.len());
+        let mut rest = part;
         while let Some((word, more)) = rest.split_first_chunk::<8>() {
             let word = u64::from_le_bytes(*word);
-            lanes.push(pending | word << (8 * held));
-            pending = above(word, held);
+            self.lanes.push(self.pending | word << (8 * self.held));
+            self.pending = above(word, self.held);
             rest = more;
         }
         if !rest.is_empty() {
             let word = short_word(part, rest);
-            let joined = pending | word << (8 * held);
-            held += rest.len();
-            pending = joined;
-            if held >= 8 {
-                held -= 8;
-                lanes.push(joined);
-                pending = above(word, held + 8 - rest.len());
+            let (joined, before) = (self.pending | word << (8 * self.held), self.held);
+            self.held += rest.len();
+            self.pending = joined;
+            if self.held >= 8 {
+                self.held -= 8;
+                self.lanes.push(joined);
+                self.pending = above(word, before);
             }
         }
     }
-    if held > 0 {
-        lanes.push(pending);
+
+    #[inline]
+    pub(super) fn finish(mut self) -> u64 {
+        if self.held > 0 {
+            self.lanes.push(self.pending);
+        }
+        self.lanes.finish(self.total)
     }
-    lanes.finish(total)
 }
 
 /// What a word shifted up by `held` bytes, 0 to 7, loses at the top; in two steps, since a shift by 64 isn't one.
