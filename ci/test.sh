@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # All tests of ringway, as the README names them: `ci/test.sh` from the root of the repository.
 #
-# Needs Rust. What can only run where more is at hand (python3) says loudly that it was skipped where it isn't.
+# Needs Rust. What can only run where more is at hand (python3, valgrind, the compiler whose instructions were counted)
+# says loudly that it was skipped where it isn't. As root, on a system with apt-get, valgrind is installed.
 # RINGWAY_STRESS_SECONDS sets how long each stress test runs; 60 if not set.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,6 +32,18 @@ cargo test --workspace --all-features
 step "benches, as tests"
 cargo bench --workspace --all-features -- --test
 
+step "instruction counts"
+if ! command -v valgrind >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    (apt-get update && apt-get install --yes --no-install-recommends valgrind) >/dev/null || true
+fi
+counts=$(ci/instructions.sh) && status=0 || status=$?
+printf '%s\n' "$counts"
+case $status in
+    0) ;;
+    2) skipped+=("${counts#SKIPPED: }") ;;
+    *) exit "$status" ;;
+esac
+
 step "examples"
 cargo run --release --example quickstart
 cargo run --release --example embed
@@ -44,6 +57,7 @@ bash loom-tests/run.sh
 step "golden data against its recipe"
 if command -v python3 >/dev/null; then
     python3 tests/golden/native/recipe.py --check
+    python3 tests/golden/xxh3/recipe.py --check
 else
     skipped+=("golden data against its recipe: python3 isn't there (the tests above did use the data)")
 fi

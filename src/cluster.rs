@@ -9,9 +9,9 @@
 //!
 //! | field | type | if absent | |
 //! |---|---|---|---|
-//! | `scheme` | text | `"native"` | placement scheme; `"native"` is the only one so far |
+//! | `scheme` | text | `"native"` | placement scheme: `"native"` or `"xxh3"` |
 //! | `points_per_weight` | integer, 0 to 2^32 − 1 | 512 | points per unit of weight |
-//! | `scheme_options` | table | empty | what else the scheme takes; the native one takes nothing |
+//! | `scheme_options` | table | empty | what else the scheme takes; neither of these takes anything |
 //! | `node` | list of tables | no nodes | `[[node]]` in TOML, `"node": [{…}, …]` in JSON |
 //! | `node.id` | text, 1 to 1,024 bytes | error | stable name, unique in the file |
 //! | `node.address` | text | none | where the node is reached |
@@ -52,7 +52,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::hash::Native;
+use crate::hash::{Native, Xxh3};
 use crate::node::{Limits, NodeSpec};
 
 /// A scheme and the nodes to place with it, as a cluster file holds them.
@@ -96,6 +96,8 @@ pub struct Cluster {
 pub enum ClusterScheme {
     /// `scheme = "native"`.
     Native(Native),
+    /// `scheme = "xxh3"`.
+    Xxh3(Xxh3),
 }
 
 impl Cluster {
@@ -198,6 +200,33 @@ impl ClusterScheme {
     pub fn id(&self) -> &'static str {
         match self {
             Self::Native(_) => Native::ID,
+            Self::Xxh3(_) => Xxh3::ID,
+        }
+    }
+
+    /// All names, as messages list them.
+    const IDS: &[&str] = &[Native::ID, Xxh3::ID];
+
+    /// The scheme of that name, with its defaults.
+    fn named(id: &str) -> Option<Self> {
+        match id {
+            Native::ID => Some(Self::Native(Native::new())),
+            Xxh3::ID => Some(Self::Xxh3(Xxh3::new())),
+            _ => None,
+        }
+    }
+
+    fn with_points_per_weight(self, points: u32) -> Self {
+        match self {
+            Self::Native(scheme) => Self::Native(scheme.with_points_per_weight(points)),
+            Self::Xxh3(scheme) => Self::Xxh3(scheme.with_points_per_weight(points)),
+        }
+    }
+
+    fn points_per_weight(&self) -> u32 {
+        match self {
+            Self::Native(scheme) => scheme.points_per_weight(),
+            Self::Xxh3(scheme) => scheme.points_per_weight(),
         }
     }
 }

@@ -108,7 +108,7 @@ pub use table::{Applied, Table, TableError};
 
 /// Placement schemes: how nodes become points and keys become a point.
 pub mod scheme {
-    pub use crate::hash::{Assignment, Native, Scheme};
+    pub use crate::hash::{Assignment, LabelHash, Labelled, Native, Scheme, SeaHash, XxHash3, Xxh3};
 }
 
 /// The README's example, compiled and run with the doc tests.

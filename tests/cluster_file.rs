@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fs;
 
 use ringway::cluster::{Cluster, ClusterProblem, ClusterScheme, Place};
-use ringway::scheme::Native;
+use ringway::scheme::{Native, Xxh3};
 use ringway::{NodeSpec, Ring};
 
 const EMBEDDED: &str = include_str!("../crates/ringway-cli/data/cluster.toml");
@@ -28,8 +28,8 @@ fn bad_toml_is_refused_with_place_field_and_value() {
         ),
         ("zzz = 1\naaa = 1", "f:1:1: unknown field \"zzz\""),
         ("scheme = 1", "f:1:10: scheme: 1 is an integer; give text"),
-        ("scheme = \"ketama\"", "f:1:10: scheme: unknown scheme \"ketama\"; the schemes are native"),
-        ("scheme = \"Native\"", "f:1:10: scheme: unknown scheme \"Native\"; the schemes are native"),
+        ("scheme = \"ketama\"", "f:1:10: scheme: unknown scheme \"ketama\"; the schemes are native, xxh3"),
+        ("scheme = \"Native\"", "f:1:10: scheme: unknown scheme \"Native\"; the schemes are native, xxh3"),
         (
             "points_per_weight = -1",
             "f:1:21: points_per_weight: -1 is out of range; give an integer from 0 to 4294967295",
@@ -42,6 +42,10 @@ fn bad_toml_is_refused_with_place_field_and_value() {
         (
             "[scheme_options]\n\nseed = 1\n",
             "f:3:1: scheme_options: scheme \"native\" takes no options; remove \"seed\"",
+        ),
+        (
+            "scheme = \"xxh3\"\n[scheme_options]\nseed = 1\n",
+            "f:3:1: scheme_options: scheme \"xxh3\" takes no options; remove \"seed\"",
         ),
         ("node = \"a\"", "f:1:8: node: \"a\" is text; give a list of tables"),
         ("[node]\nid = \"a\"", "f:1:1: node: this is a table; give a list of tables"),
@@ -218,6 +222,17 @@ fn both_formats_mean_the_same() {
 }
 
 #[test]
+fn the_scheme_is_read_with_its_points_wherever_they_stand() {
+    for text in ["scheme = \"xxh3\"\npoints_per_weight = 64", "points_per_weight = 64\nscheme = \"xxh3\""] {
+        let cluster = Cluster::parse_toml("f", text).unwrap();
+        assert_eq!(*cluster.scheme(), ClusterScheme::Xxh3(Xxh3::new().with_points_per_weight(64)));
+        assert_eq!(cluster.scheme().id(), "xxh3");
+    }
+    let cluster = Cluster::parse_json("f", r#"{"scheme": "xxh3"}"#).unwrap();
+    assert_eq!(*cluster.scheme(), ClusterScheme::Xxh3(Xxh3::new()));
+}
+
+#[test]
 fn absent_fields_take_their_defaults() {
     let empty = Cluster::new(ClusterScheme::Native(Native::new()), Vec::new());
     for text in ["", "# nothing\n", "\u{feff}", "node = []"] {
@@ -249,8 +264,9 @@ fn what_is_written_reads_back() {
     nodes.push(NodeSpec::new("bare"));
     nodes.push(NodeSpec::new("x".repeat(1024)).with_zone(["only"]).with_attribute("k", "y".repeat(4096)));
     let cluster = Cluster::new(ClusterScheme::Native(Native::new().with_points_per_weight(u32::MAX)), nodes);
-    for cluster in [cluster, Cluster::parse_toml("embedded", EMBEDDED).unwrap(), Cluster::parse_toml("f", "").unwrap()]
-    {
+    let other = Cluster::new(ClusterScheme::Xxh3(Xxh3::new().with_points_per_weight(7)), cluster.nodes().to_vec());
+    let embedded = Cluster::parse_toml("embedded", EMBEDDED).unwrap();
+    for cluster in [cluster, other, embedded, Cluster::parse_toml("f", "").unwrap()] {
         assert_eq!(Cluster::parse_toml("written", &cluster.to_toml()).unwrap(), cluster);
         assert_eq!(Cluster::parse_json("written", &cluster.to_json()).unwrap(), cluster);
     }

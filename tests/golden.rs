@@ -1,4 +1,4 @@
-//! Native placement against `tests/golden/native`, which another program wrote; every layout gives it.
+//! Placement by hashed labels against `tests/golden`, which other programs wrote; every layout gives it.
 
 mod common;
 
@@ -7,17 +7,27 @@ use std::path::{Path, PathBuf};
 use std::{fs, str};
 
 use ringway::layout::Layout;
-use ringway::scheme::Scheme;
+use ringway::scheme::{LabelHash, Labelled, Scheme, SeaHash, XxHash3, Xxh3};
 use ringway::{Delta, Native, NodeSpec, Ring, RingBuilder, Table};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-for_every_layout!(every_case_is_reproduced, every_move_is_reproduced, the_first_id_of_a_tie_owns_it);
+for_every_layout!(
+    every_case_is_reproduced,
+    every_xxh3_case_is_reproduced,
+    every_move_is_reproduced,
+    the_first_id_of_a_tie_owns_it
+);
 
 type Shares = BTreeMap<String, u64>;
 
+/// The folder of the scheme that places by `H`.
+fn folder<H: LabelHash>() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(Labelled::<H>::ID)
+}
+
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/native")
+    folder::<SeaHash>()
 }
 
 /// The folders in `parent` that hold `file`, of which there must be `count`: a walk that finds nothing checks nothing.
@@ -78,8 +88,12 @@ fn node(value: &Value) -> NodeSpec {
 }
 
 fn cluster(path: &Path) -> (u32, Vec<NodeSpec>) {
+    cluster_of::<SeaHash>(path)
+}
+
+fn cluster_of<H: LabelHash>(path: &Path) -> (u32, Vec<NodeSpec>) {
     let cluster = json(path);
-    assert_eq!(cluster["scheme"], "native");
+    assert_eq!(cluster["scheme"], Labelled::<H>::ID);
     let nodes = cluster["nodes"].as_array().expect("nodes").iter().map(node).collect();
     (small(&cluster["points_per_weight"]), nodes)
 }
@@ -93,12 +107,12 @@ fn id<'t, L: Layout<u32>>(table: &'t Table<(), Native, L>, key: &str) -> &'t str
 }
 
 /// Every way to ask for a key's owner gives `owner`.
-fn check_owner<L: Layout<u32>>(table: &Table<(), Native, L>, key: &str, owner: &str) {
+fn check_owner<H: LabelHash, L: Layout<u32>>(table: &Table<(), Labelled<H>, L>, key: &str, owner: &str) {
     let (bytes, found) = (key.as_bytes(), |node: Option<&ringway::Node>| {
         assert_eq!(node.map_or("", |node| node.id().as_str()), owner, "key {key:?}");
     });
     found(table.owner(bytes));
-    found(table.owner_at(Native::new().key_point(bytes)));
+    found(table.owner_at(table.scheme().key_point(bytes)));
     for cut in [0, bytes.len() / 3, bytes.len() / 2, bytes.len()] {
         let (head, tail) = bytes.split_at(cut);
         found(table.owner_of_parts(&[head, b"", tail]));
@@ -106,33 +120,43 @@ fn check_owner<L: Layout<u32>>(table: &Table<(), Native, L>, key: &str, owner: &
     found(table.owner_of_parts(&bytes.chunks(1).collect::<Vec<_>>()));
 }
 
-fn check_owners<L: Layout<u32>>(table: &Table<(), Native, L>, rows: &[(String, String)]) {
+fn check_owners<H: LabelHash, L: Layout<u32>>(table: &Table<(), Labelled<H>, L>, rows: &[(String, String)]) {
     rows.iter().for_each(|(key, owner)| check_owner(table, key, owner));
     let (keys, owners): (Vec<&str>, Vec<&str>) = rows.iter().map(|(key, owner)| (key.as_str(), owner.as_str())).unzip();
     let mut found = vec![None; keys.len()];
     assert_eq!(table.owner_batch(&keys, &mut found), keys.len());
     assert_eq!(found.iter().map(|node| node.map_or("", |node| node.id().as_str())).collect::<Vec<_>>(), owners);
-    let points: Vec<u32> = keys.iter().map(|key| Native::new().key_point(key.as_bytes())).collect();
+    let points: Vec<u32> = keys.iter().map(|key| table.scheme().key_point(key.as_bytes())).collect();
     let mut at = vec![None; keys.len()];
     assert_eq!(table.owner_at_batch(&points, &mut at), keys.len());
     assert_eq!(at.iter().map(|node| node.map_or("", |node| node.id().as_str())).collect::<Vec<_>>(), owners);
 }
 
-fn shares<L: Layout<u32>>(table: &Table<(), Native, L>) -> Shares {
+fn shares<H: LabelHash, L: Layout<u32>>(table: &Table<(), Labelled<H>, L>) -> Shares {
     let shares = table.shares();
     let places = |share: ringway::Share| u64::try_from(share.points()).expect("at most 2^32");
     shares.into_iter().map(|(node, share)| (node.id().as_str().to_owned(), places(share))).collect()
 }
 
 fn every_case_is_reproduced<L: Layout<u32>>() {
-    for case in folders_with(&root(), "cluster.json", 11) {
+    reproduce_cases::<SeaHash, L>(11);
+}
+
+fn every_xxh3_case_is_reproduced<L: Layout<u32>>() {
+    reproduce_cases::<XxHash3, L>(1);
+}
+
+fn reproduce_cases<H: LabelHash, L: Layout<u32>>(count: usize) {
+    for case in folders_with(&folder::<H>(), "cluster.json", count) {
         println!("{}", case.display());
         let expected = json(&case.join("expected.json"));
         let owners: Vec<_> = rows(&case.join("owners.tsv")).into_iter().map(|[key, owner]| (key, owner)).collect();
-        let (points_per_weight, nodes) = cluster(&case.join("cluster.json"));
+        let (points_per_weight, nodes) = cluster_of::<H>(&case.join("cluster.json"));
+        let scheme = Labelled::<H>::new().with_points_per_weight(points_per_weight);
         let reversed: Vec<_> = nodes.iter().rev().cloned().collect();
         for nodes in [nodes, reversed] {
-            let table = builder::<L>((points_per_weight, nodes)).build_table().expect("the case is valid");
+            let ring = Ring::builder().scheme(scheme).layout::<L>().nodes(nodes);
+            let table = ring.build_table().expect("the case is valid");
             check_case(&table, &expected);
             check_owners(&table, &owners);
             table.validate().expect("a valid table");
@@ -140,7 +164,7 @@ fn every_case_is_reproduced<L: Layout<u32>>() {
     }
 }
 
-fn check_case<L: Layout<u32>>(table: &Table<(), Native, L>, expected: &Value) {
+fn check_case<H: LabelHash, L: Layout<u32>>(table: &Table<(), Labelled<H>, L>, expected: &Value) {
     assert_eq!(table.len() as u64, number(&expected["points"]));
     assert_eq!(table.points().len(), table.len());
     let distinct: BTreeSet<u32> = table.points().map(|(point, _)| point).collect();
@@ -272,18 +296,17 @@ fn the_first_id_of_a_tie_owns_it<L: Layout<u32>>() {
     }
 }
 
-#[test]
-fn labels_hash_to_their_points() {
-    let rows = rows::<3>(&root().join("labels.tsv"));
+fn check_labels<H: LabelHash>(hash: fn(&[u8]) -> u64) {
+    let rows = rows::<3>(&folder::<H>().join("labels.tsv"));
     assert!(rows.len() > 400);
-    let native = Native::new();
+    let scheme = Labelled::<H>::new();
     let mut out_of_range = 0;
     for [id, label, point] in rows {
         let (label, point) = (label.parse::<u32>().unwrap(), u32::from_str_radix(&point, 16).unwrap());
         let mut bytes = u32::try_from(id.len()).unwrap().to_le_bytes().to_vec();
         bytes.extend(id.as_bytes());
         bytes.extend(label.to_le_bytes());
-        assert_eq!((seahash::hash(&bytes) >> 32) as u32, point, "the rule as this test reads it: {id:?} {label}");
+        assert_eq!((hash(&bytes) >> 32) as u32, point, "the rule as this test reads it: {id:?} {label}");
         // A half-open range can't hold the last label; no ring can ask for it, as no node may have 2^32 points.
         let Some(end) = label.checked_add(1) else {
             out_of_range += 1;
@@ -292,27 +315,48 @@ fn labels_hash_to_their_points() {
         let spec = NodeSpec::new(&*id);
         for start in [label, label.saturating_sub(5)] {
             let mut found = Vec::new();
-            native.points(spec.info().id(), &(), start..end, &mut found);
+            scheme.points(spec.info().id(), &(), start..end, &mut found);
             assert_eq!((found.len(), found.last()), ((end - start) as usize, Some(&point)), "{id:?} {label}");
         }
     }
     assert!(out_of_range < 20, "{out_of_range}");
 }
 
-#[test]
-fn keys_hash_to_their_points() {
-    let rows = rows::<2>(&root().join("keys.tsv"));
+fn check_keys<H: LabelHash>() {
+    let rows = rows::<2>(&folder::<H>().join("keys.tsv"));
     assert!(rows.len() > 300);
     for [key, point] in rows {
-        assert_eq!(format!("{:08x}", Native::new().key_point(key.as_bytes())), point, "{key:?}");
+        assert_eq!(format!("{:08x}", Labelled::<H>::new().key_point(key.as_bytes())), point, "{key:?}");
     }
+}
+
+/// The point of a key of known hash, whole and in parts.
+fn check_hash<H: LabelHash>(key: &[u8], hash: &str) {
+    let scheme = Labelled::<H>::new();
+    assert_eq!(format!("{:016x}", H::hash(key)), hash);
+    assert_eq!(format!("{:08x}", scheme.key_point(key)), hash[..8]);
+    for step in [1, 3, 7, 8, 9, 16, 31, 32, 33] {
+        let parts: Vec<&[u8]> = key.chunks(step).collect();
+        assert_eq!(format!("{:08x}", scheme.key_point_of_parts(&parts)), hash[..8], "{key:02x?} in parts of {step}");
+    }
+}
+
+#[test]
+fn labels_hash_to_their_points() {
+    check_labels::<SeaHash>(seahash::hash);
+    check_labels::<XxHash3>(twox_hash::XxHash3_64::oneshot);
+}
+
+#[test]
+fn keys_hash_to_their_points() {
+    check_keys::<SeaHash>();
+    check_keys::<XxHash3>();
 }
 
 #[test]
 fn keys_of_every_length_hash_as_seahash() {
     let rows = rows::<2>(&root().join("seahash.tsv"));
     assert!(rows.len() > 300);
-    let native = Native::new();
     for [hex, hash] in rows {
         let key: Vec<u8> = hex
             .as_bytes()
@@ -320,10 +364,26 @@ fn keys_of_every_length_hash_as_seahash() {
             .map(|digits| u8::from_str_radix(str::from_utf8(digits).unwrap(), 16).unwrap())
             .collect();
         assert_eq!(format!("{:016x}", seahash::hash(&key)), hash);
-        assert_eq!(format!("{:08x}", native.key_point(&key)), hash[..8]);
-        for step in [1, 3, 7, 8, 9, 16, 31, 32, 33] {
-            let parts: Vec<&[u8]> = key.chunks(step).collect();
-            assert_eq!(format!("{:08x}", native.key_point_of_parts(&parts)), hash[..8], "{hex} in parts of {step}");
-        }
+        check_hash::<SeaHash>(&key, &hash);
     }
+}
+
+#[test]
+fn keys_of_every_length_hash_as_xxh3() {
+    let rows = rows::<2>(&folder::<XxHash3>().join("xxh3.tsv"));
+    assert!(rows.len() > 300);
+    for [length, hash] in rows {
+        let length: usize = length.parse().expect("a length");
+        let key: Vec<u8> = (0..length).map(|n| ((n * 167 + n / 256 + 13) % 256) as u8).collect();
+        check_hash::<XxHash3>(&key, &hash);
+    }
+}
+
+#[test]
+fn schemes_that_differ_in_the_hash_alone_differ_in_fingerprint() {
+    let nodes = ["a", "b", "c"].map(NodeSpec::new);
+    let native = Ring::builder().nodes(nodes.clone()).build_table().expect("valid");
+    let xxh3 = Ring::builder().scheme(Xxh3::new()).nodes(nodes).build_table().expect("valid");
+    assert_ne!(native.placement_fingerprint(), xxh3.placement_fingerprint());
+    assert_ne!(native.spec_fingerprint(), xxh3.spec_fingerprint());
 }

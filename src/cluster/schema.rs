@@ -11,7 +11,6 @@ use crate::hash::Native;
 use crate::node::{Limits, NodeSpec, check_id};
 use crate::point::index;
 
-const SCHEMES: &[&str] = &[Native::ID];
 const ROOT: &[&str; 4] = &["scheme", "points_per_weight", "scheme_options", "node"];
 const NODE: &[&str; 6] = &["id", "address", "weight", "active_points", "zone", "attributes"];
 
@@ -45,24 +44,26 @@ impl Checker<'_> {
 
     fn cluster(&self, root: Found<'_>) -> Result<Cluster, ClusterError> {
         let [scheme, points_per_weight, options, nodes] = self.fields(root, "the file", ROOT)?;
-        let name = scheme.map(|found| self.text(found, "scheme")).transpose()?;
-        if let Some((name, at)) = name
-            && name != Native::ID
-        {
-            let problem = ClusterProblem::UnknownScheme { name: cut(&name), known: SCHEMES };
-            return Err(self.error(at, problem).with_field("scheme"));
-        }
-        let mut native = Native::new();
+        let mut scheme = match scheme {
+            None => ClusterScheme::Native(Native::new()),
+            Some(found) => {
+                let (name, at) = self.text(found, "scheme")?;
+                ClusterScheme::named(&name).ok_or_else(|| {
+                    let problem = ClusterProblem::UnknownScheme { name: cut(&name), known: ClusterScheme::IDS };
+                    self.error(at, problem).with_field("scheme")
+                })?
+            }
+        };
         if let Some(found) = points_per_weight {
-            native = native.with_points_per_weight(self.integer(found, "points_per_weight", u32::MAX)?);
+            scheme = scheme.with_points_per_weight(self.integer(found, "points_per_weight", u32::MAX)?);
         }
         if let Some(found) = options
             && let Some(Entry { name, at, .. }) = self.table(found, "scheme_options")?.into_iter().next()
         {
-            let problem = ClusterProblem::UnknownOption { name: cut(&name), scheme: Native::ID };
+            let problem = ClusterProblem::UnknownOption { name: cut(&name), scheme: scheme.id() };
             return Err(self.error(at, problem).with_field("scheme_options"));
         }
-        Ok(Cluster { scheme: ClusterScheme::Native(native), nodes: self.nodes(nodes)? })
+        Ok(Cluster { scheme, nodes: self.nodes(nodes)? })
     }
 
     fn nodes(&self, found: Option<Found<'_>>) -> Result<Vec<NodeSpec>, ClusterError> {

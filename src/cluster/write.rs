@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Cluster, ClusterScheme};
+use super::Cluster;
 use crate::node::{NodeInfo, NodeSpec};
 
 // TOML wants tables after plain values, so the order of fields counts.
@@ -54,10 +54,9 @@ pub(super) fn json(cluster: &Cluster) -> String {
 }
 
 fn file_form(cluster: &Cluster) -> FileForm<'_> {
-    let ClusterScheme::Native(native) = cluster.scheme();
     FileForm {
         scheme: cluster.scheme().id(),
-        points_per_weight: native.points_per_weight(),
+        points_per_weight: cluster.scheme().points_per_weight(),
         node: cluster.nodes().iter().map(NodeSpec::info).map(node_form).collect(),
     }
 }

@@ -5,11 +5,16 @@
 //! explicit little-endian bytes, no dependence on platform, thread or history.
 
 mod fingerprint;
+mod labelled;
 mod native;
+mod seahash;
+mod xxh3;
 
 pub(crate) use fingerprint::{Digest, Digester, node_spec_digest};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
-pub use native::Native;
+pub use labelled::{LabelHash, Labelled};
+pub use native::{Native, SeaHash};
+pub use xxh3::{XxHash3, Xxh3};
 
 use std::fmt;
 use std::ops::Range;

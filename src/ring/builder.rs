@@ -8,7 +8,7 @@ use super::reader::Handle;
 use super::versions::Versions;
 use super::writer::Writer;
 use crate::error::DeltaError;
-use crate::hash::{Native, Scheme};
+use crate::hash::{LabelHash, Labelled, Native, Scheme};
 use crate::layout::{Auto, Layout};
 use crate::node::{Limits, NodeSpec};
 use crate::publish::{Epoch, Publish};
@@ -67,8 +67,8 @@ pub struct RingBuilder<T = (), S = Native, L = Auto<u32>, P = Epoch> {
     marker: PhantomData<fn() -> (L, P)>,
 }
 
-impl<T, L, P> RingBuilder<T, Native, L, P> {
-    /// Sets the points per unit of weight of the native scheme; 512 if not set.
+impl<T, H: LabelHash, L, P> RingBuilder<T, Labelled<H>, L, P> {
+    /// Sets the points per unit of weight of the scheme, native or another by hashed labels; 512 if not set.
     #[must_use]
     pub fn points_per_weight(mut self, points: u32) -> Self {
         self.scheme = self.scheme.with_points_per_weight(points);

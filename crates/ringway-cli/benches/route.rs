@@ -8,9 +8,10 @@ use std::hint::black_box;
 use std::io;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ringway::Ring;
 use ringway::layout::{Eytzinger, Layout, Sorted};
-use ringway_cli::naive::NaiveRing;
+use ringway::scheme::{Native, Scheme, Xxh3};
+use ringway::{NodeSpec, Ring};
+use ringway_cli::naive::{Hash, NaiveRing, sea_hash, xxh3};
 use ringway_cli::route::{Format, route};
 use ringway_cli::{SAMPLE_KEYS, load_cluster};
 
@@ -18,14 +19,17 @@ use ringway_cli::{SAMPLE_KEYS, load_cluster};
 const REPEATS: usize = 20;
 
 fn benches(c: &mut Criterion) {
-    layout::<Sorted<u32>>(c);
-    layout::<Eytzinger<u32>>(c);
+    layout::<_, Sorted<u32>>(c, Native::new(), sea_hash);
+    layout::<_, Sorted<u32>>(c, Xxh3::new(), xxh3);
+    layout::<_, Eytzinger<u32>>(c, Native::new(), sea_hash);
 }
 
-fn layout<L: Layout<u32>>(c: &mut Criterion) {
-    let (_, native, nodes) = load_cluster(None).expect("the embedded cluster is sound");
-    let naive = NaiveRing::new(nodes.iter().map(|node| (node.id(), node.info().weight() * native.points_per_weight())));
-    let table = Ring::builder().scheme(native).nodes(nodes.iter().cloned()).layout::<L>().build_table();
+fn layout<S: Scheme<Point = u32>, L: Layout<u32>>(c: &mut Criterion, scheme: S, hash: Hash) {
+    let (_, embedded, nodes) = load_cluster(None).expect("the embedded cluster is sound");
+    let points = |node: &NodeSpec| node.info().weight() * embedded.points_per_weight();
+    let naive = NaiveRing::new(hash, nodes.iter().map(|node| (node.id(), points(node))));
+    let name = format!("{}/{}", scheme.id(), L::NAME);
+    let table = Ring::builder().scheme(scheme).nodes(nodes.iter().cloned()).layout::<L>().build_table();
     let table = table.expect("the embedded cluster is small");
 
     let mut expected = Vec::new();
@@ -35,16 +39,16 @@ fn layout<L: Layout<u32>>(c: &mut Criterion) {
     }
     let mut answers = Vec::new();
     route(&table, Format::Tsv, SAMPLE_KEYS, &mut answers).expect("memory can be read and written");
-    assert!(answers == expected, "{}: the answers aren't those of the naive ring", L::NAME);
+    assert!(answers == expected, "{name}: the answers aren't those of the naive ring");
 
     let keys = SAMPLE_KEYS.repeat(REPEATS);
     let lines = u64::try_from(20_000 * REPEATS).expect("400,000");
     let mut group = c.benchmark_group("route");
     group.throughput(Throughput::Elements(lines)).sample_size(20);
-    for (name, format) in [("tsv", Format::Tsv), ("json", Format::Json)] {
-        group.bench_function(format!("{}/{name}", L::NAME), |b| {
+    for (form, format) in [("tsv", Format::Tsv), ("json", Format::Json)] {
+        group.bench_function(format!("{name}/{form}"), |b| {
             b.iter(|| {
-                let routed = route::<L>(&table, format, black_box(&keys[..]), io::sink()).expect("as above");
+                let routed = route(&table, format, black_box(&keys[..]), io::sink()).expect("as above");
                 assert_eq!(routed, lines);
             });
         });

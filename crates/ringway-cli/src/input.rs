@@ -7,9 +7,10 @@ use std::path::Path;
 use clap::ValueEnum;
 use ringway::NodeSpec;
 use ringway::cluster::{Cluster, ClusterScheme};
-use ringway::scheme::Native;
+use ringway::scheme::{Native, Xxh3};
 
 use crate::Failure;
+use crate::naive::{self, Hash};
 
 /// The embedded cluster: 12 nodes of a cache tier.
 pub const SAMPLE_CLUSTER: &[u8] = include_bytes!("../data/cluster.toml");
@@ -29,11 +30,40 @@ pub enum Layouts {
     Eytzinger,
 }
 
+/// The schemes that this tool runs. A command matches once, and is generic from there on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Schemes {
+    /// Points by SeaHash.
+    Native(Native),
+    /// Points by XXH3.
+    Xxh3(Xxh3),
+}
+
+impl Schemes {
+    /// Points per unit of weight.
+    #[must_use]
+    pub fn points_per_weight(&self) -> u32 {
+        match self {
+            Self::Native(scheme) => scheme.points_per_weight(),
+            Self::Xxh3(scheme) => scheme.points_per_weight(),
+        }
+    }
+
+    /// The hash that a naive ring takes to check answers.
+    #[must_use]
+    pub fn naive_hash(&self) -> Hash {
+        match self {
+            Self::Native(_) => naive::sea_hash,
+            Self::Xxh3(_) => naive::xxh3,
+        }
+    }
+}
+
 /// Reads a cluster file, or the embedded one; returns the name for messages with the parts.
 ///
 /// # Errors
 /// [`Failure::Cluster`] if the file is refused, [`Failure::File`] for a scheme that this tool doesn't know.
-pub fn load_cluster(path: Option<&Path>) -> Result<(String, Native, Vec<NodeSpec>), Failure> {
+pub fn load_cluster(path: Option<&Path>) -> Result<(String, Schemes, Vec<NodeSpec>), Failure> {
     let (name, cluster) = match path {
         Some(path) => (path.display().to_string(), Cluster::load(path)?),
         None => {
@@ -42,7 +72,8 @@ pub fn load_cluster(path: Option<&Path>) -> Result<(String, Native, Vec<NodeSpec
         }
     };
     match cluster.into_parts() {
-        (ClusterScheme::Native(native), nodes) => Ok((name, native, nodes)),
+        (ClusterScheme::Native(scheme), nodes) => Ok((name, Schemes::Native(scheme), nodes)),
+        (ClusterScheme::Xxh3(scheme), nodes) => Ok((name, Schemes::Xxh3(scheme), nodes)),
         (scheme, _) => {
             let reason = format!("scheme \"{}\" is unknown to this tool; update it", scheme.id());
             Err(Failure::File { file: name, line: None, reason })

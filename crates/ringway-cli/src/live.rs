@@ -20,10 +20,11 @@ use std::time::{Duration, Instant};
 use clap::value_parser;
 use core_affinity::CoreId;
 use ringway::layout::{Auto, Eytzinger, Layout, Line, Sorted};
-use ringway::scheme::Native;
-use ringway::{CommitError, Ring, RingBuilder, Writer};
+use ringway::scheme::Scheme;
+use ringway::{CommitError, NodeSpec, Ring, RingBuilder, Writer};
 
-use crate::{Failure, Keys, Layouts, load_cluster};
+use crate::naive::Hash;
+use crate::{Failure, Keys, Layouts, Schemes, load_cluster};
 use change::{Changes, Planned};
 use check::{History, Outcome};
 use moved::Moved;
@@ -83,13 +84,21 @@ pub struct Args {
 /// # Errors
 /// A [`Failure`] about the cluster, the keys or the output, or [`Failure::Check`].
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let (file, native, nodes) = load_cluster(args.cluster.as_deref())?;
+    let (file, scheme, nodes) = load_cluster(args.cluster.as_deref())?;
     let keys = Keys::load(args.keys.as_deref())?;
     let keys = &keys.lines();
-    let changes = Changes::new(native, &nodes, args.seed);
-    let builder = Ring::builder().scheme(native).nodes(nodes);
-    let live = Drive { args, file, keys, changes, report: Report::new(args.json) };
-    match args.layout {
+    let changes = Changes::new(scheme.points_per_weight(), &nodes, args.seed);
+    let hash = scheme.naive_hash();
+    let live = Drive { args, file, keys, changes, hash, report: Report::new(args.json) };
+    match scheme {
+        Schemes::Native(scheme) => run_scheme(scheme, nodes, live),
+        Schemes::Xxh3(scheme) => run_scheme(scheme, nodes, live),
+    }
+}
+
+fn run_scheme<S: Scheme<Point = u32>>(scheme: S, nodes: Vec<NodeSpec>, live: Drive<'_>) -> Result<(), Failure> {
+    let builder = Ring::builder().scheme(scheme).nodes(nodes);
+    match live.args.layout {
         Layouts::Auto => live.run(builder.layout::<Auto<u32>>()),
         Layouts::Line => live.run(builder.layout::<Line<u32>>()),
         Layouts::Sorted => live.run(builder.layout::<Sorted<u32>>()),
@@ -134,11 +143,17 @@ struct Drive<'a> {
     file: String,
     keys: &'a [&'a [u8]],
     changes: Changes,
+    /// The scheme's hash, for the check.
+    hash: Hash,
     report: Report,
 }
 
 impl Drive<'_> {
-    fn run<L: Layout<u32>>(mut self, builder: RingBuilder<(), Native, L>) -> Result<(), Failure> {
+    fn run<S, L>(mut self, builder: RingBuilder<(), S, L>) -> Result<(), Failure>
+    where
+        S: Scheme<Point = u32>,
+        L: Layout<u32>,
+    {
         let failed = |error| Failure::Ring { file: self.file.clone(), error };
         let (mut writer, handle) = builder.build().map_err(failed)?;
         let cores = core_affinity::get_core_ids().unwrap_or_default();
@@ -171,15 +186,15 @@ impl Drive<'_> {
         if self.args.break_check {
             falsify(&mut tallies);
         }
-        let outcome = check::check(&history, self.keys, &tallies);
+        let outcome = check::check(&history, self.hash, self.keys, &tallies);
         self.report.summary(writer.table(), &moved, &outcome, &tallies)?;
         verdict(&outcome, &moved)
     }
 
     /// Commits and prints until the time is up.
-    fn drive<L: Layout<u32>>(
+    fn drive<S: Scheme<Point = u32>, L: Layout<u32>>(
         &mut self,
-        writer: &mut Writer<(), Native, L>,
+        writer: &mut Writer<(), S, L>,
         shared: &Shared<'_>,
         history: &mut History,
         moved: &mut Moved<'_>,

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use memchr::{memchr_iter, memrchr};
 use ringway::layout::{Auto, Eytzinger, Layout, Line, Sorted};
-use ringway::scheme::Native;
-use ringway::{Node, Ring, Table};
+use ringway::scheme::Scheme;
+use ringway::{Node, NodeSpec, Ring, Table};
 
-use crate::{Failure, Layouts, load_cluster};
+use crate::{Failure, Layouts, Schemes, load_cluster};
 
 /// Print the owner of each key
 ///
@@ -78,14 +78,24 @@ pub enum RouteError {
 /// # Errors
 /// A [`Failure`] about the cluster, the keys or the output.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let (file, native, nodes) = load_cluster(Some(&args.cluster))?;
+    let (file, scheme, nodes) = load_cluster(Some(&args.cluster))?;
     if args.format == Format::Tsv
         && let Some(node) = nodes.iter().find(|node| node.id().contains(['\t', '\n']))
     {
         let reason = format!("node {:?} has a TAB or LF in its id, which spoils a line of tsv; use json", node.id());
         return Err(Failure::File { file, line: None, reason });
     }
-    let builder = Ring::builder().scheme(native).nodes(nodes);
+    match scheme {
+        Schemes::Native(scheme) => run_scheme(scheme, nodes, file, args),
+        Schemes::Xxh3(scheme) => run_scheme(scheme, nodes, file, args),
+    }
+}
+
+fn run_scheme<S>(scheme: S, nodes: Vec<NodeSpec>, file: String, args: &Args) -> Result<(), Failure>
+where
+    S: Scheme<Point = u32>,
+{
+    let builder = Ring::builder().scheme(scheme).nodes(nodes);
     let failed = |error| Failure::Ring { file, error };
     match args.layout {
         Layouts::Auto => run_with(&builder.layout::<Auto<u32>>().build_table().map_err(failed)?, args),
@@ -95,7 +105,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn run_with<L: Layout<u32>>(table: &Table<(), Native, L>, args: &Args) -> Result<(), Failure> {
+fn run_with<S, L>(table: &Table<(), S, L>, args: &Args) -> Result<(), Failure>
+where
+    S: Scheme<Point = u32>,
+    L: Layout<u32>,
+{
     let output = io::stdout().lock();
     let (file, result) = if args.keys.as_os_str() == "-" {
         ("standard input".to_owned(), route(table, args.format, io::stdin().lock(), output))
@@ -119,8 +133,8 @@ fn run_with<L: Layout<u32>>(table: &Table<(), Native, L>, args: &Args) -> Result
 ///
 /// # Errors
 /// See [`RouteError`]. An interrupted read is tried again.
-pub fn route<L: Layout<u32>>(
-    table: &Table<(), Native, L>,
+pub fn route<S: Scheme<Point = u32>, L: Layout<u32>>(
+    table: &Table<(), S, L>,
     format: Format,
     mut input: impl Read,
     output: impl Write,
@@ -172,15 +186,15 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// How many keys are looked up at once.
 const BATCH: usize = 256;
 
-struct Answers<'t, L: Layout<u32>, W> {
-    table: &'t Table<(), Native, L>,
+struct Answers<'t, S: Scheme<Point = u32>, L: Layout<u32>, W> {
+    table: &'t Table<(), S, L>,
     format: Format,
     lines: u64,
     text: Vec<u8>,
     output: W,
 }
 
-impl<L: Layout<u32>, W: Write> Answers<'_, L, W> {
+impl<S: Scheme<Point = u32>, L: Layout<u32>, W: Write> Answers<'_, S, L, W> {
     /// Answers all of `lines`, each of which ends with LF.
     fn look_up(&mut self, lines: &[u8]) -> Result<(), RouteError> {
         let mut keys: [&[u8]; BATCH] = [&[]; BATCH];

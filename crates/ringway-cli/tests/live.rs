@@ -85,6 +85,17 @@ fn small_clusters_and_every_layout_run() {
 }
 
 #[test]
+fn the_answers_of_another_scheme_are_checked_by_its_own_hash() {
+    let directory = Directory::new("live-xxh3");
+    let cluster = "scheme = \"xxh3\"\nnode = [{id = \"a\"}, {id = \"b\"}, {id = \"c\"}]\n";
+    let cluster = directory.file("xxh3.toml", cluster);
+    let output = live(&["--seconds", "1", "--cluster", cluster.to_str().unwrap()]);
+    let out = text(&output.stdout);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{out}");
+    assert!(out.contains("wrong: 0\n") && out.ends_with("\nverdict: good\n"), "{out}");
+}
+
+#[test]
 fn bad_input_is_refused_before_the_start() {
     let directory = Directory::new("live-bad");
     let cluster = directory.file("c.toml", "[[node]]\nid = \"a\"\nweight = -1\n");

@@ -53,6 +53,8 @@ fn answers_are_those_of_the_independent_recipe() {
         cases.push((case.join("after.json"), case.join("owners.tsv"), 2));
     }
     assert!(cases.len() >= 20, "{}", cases.len());
+    let xxh3 = golden().join("../xxh3/weighted");
+    cases.push((xxh3.join("cluster.json"), xxh3.join("owners.tsv"), 1));
     for (cluster, owners, column) in cases {
         let (keys, expected) = columns(&fs::read(&owners).unwrap(), column);
         let cluster = cluster_file(&cluster, &directory);

@@ -19,6 +19,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 CIRCLE = 1 << 32
 MASK64 = (1 << 64) - 1
+# The scheme's id. `../xxh3/recipe.py` gives this and the hash other values: all else is the same.
+SCHEME = "native"
 
 # ---------------------------------------------------------------------------------------------------------------------
 # SeaHash 4, default seeds
@@ -143,7 +145,7 @@ class Cluster:
     def placement(self):
         nodes = self.in_id_order()
         digests = b"".join(blake(b"ringway.pnode.1", str_(n["id"].encode()) + str_(le32(self.active(n)))) for n in nodes)
-        return blake(b"ringway.place.1", str_(b"native") + str_(b"") + le64(len(nodes)) + digests)
+        return blake(b"ringway.place.1", str_(SCHEME.encode()) + str_(b"") + le64(len(nodes)) + digests)
 
     def spec(self):
         nodes = self.in_id_order()
@@ -331,7 +333,7 @@ def text(value):
 
 
 def cluster_json(cluster):
-    lines = ["{", '  "scheme": "native",', '  "points_per_weight": %d,' % cluster.points_per_weight, '  "nodes": [']
+    lines = ["{", '  "scheme": "%s",' % SCHEME, '  "points_per_weight": %d,' % cluster.points_per_weight, '  "nodes": [']
     rows = []
     for n in cluster.nodes:
         fields = ['"id": %s, "weight": %d' % (text(n["id"]), n["weight"])]
@@ -473,10 +475,11 @@ def files():
     return out
 
 
-def main():
+def main(files, here):
+    """Writes or checks `files()`, path below `here` -> text."""
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit("usage: recipe.py [--check]")
-    wanted = {os.path.join(HERE, *path.split("/")): content.encode() for path, content in files().items()}
+    wanted = {os.path.join(here, *path.split("/")): content.encode() for path, content in files().items()}
     if not sys.argv[1:]:
         for path, content in wanted.items():
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -492,7 +495,7 @@ def main():
                     wrong.append("differs: " + path)
         except FileNotFoundError:
             wrong.append("missing: " + path)
-    for folder, _, names in os.walk(HERE):
+    for folder, _, names in os.walk(here):
         for name in names:
             path = os.path.join(folder, name)
             if name.endswith((".tsv", ".json")) and path not in wanted:
@@ -503,4 +506,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(files, HERE)

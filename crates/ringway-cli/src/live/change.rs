@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use ringway::scheme::Native;
 use ringway::{Delta, NodeSpec};
 
 /// What a planned change does to its node.
@@ -33,7 +32,7 @@ pub(super) struct Planned {
 /// The list of nodes, and the source of changes to it.
 #[derive(Debug)]
 pub(super) struct Changes {
-    native: Native,
+    points_per_weight: u32,
     nodes: BTreeMap<String, NodeSpec>,
     /// Nodes of the cluster that have left, and may come back.
     away: Vec<NodeSpec>,
@@ -44,11 +43,11 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    pub(super) fn new(native: Native, nodes: &[NodeSpec], seed: u64) -> Self {
+    pub(super) fn new(points_per_weight: u32, nodes: &[NodeSpec], seed: u64) -> Self {
         let quarter = (nodes.len() / 4).max(1);
         let heaviest = nodes.iter().map(|node| node.info().weight()).max().unwrap_or(1);
         Self {
-            native,
+            points_per_weight,
             nodes: nodes.iter().map(|node| (node.id().to_owned(), node.clone())).collect(),
             away: Vec::new(),
             band: nodes.len().saturating_sub(quarter).max(1)..=nodes.len() + quarter,
@@ -59,7 +58,7 @@ impl Changes {
         }
     }
 
-    /// Each node's id and number of active points, by the documentation of the native scheme.
+    /// Each node's id and number of active points, by the documentation of the schemes.
     pub(super) fn active_points(&self) -> impl Iterator<Item = (&str, u32)> {
         self.nodes.iter().map(|(id, node)| (&**id, self.points_of(node)))
     }
@@ -115,7 +114,7 @@ impl Changes {
         let (delta, node) = match node.info().active_points() {
             // The weight of such a node decides nothing.
             Some(set) => {
-                let points = weight.saturating_mul(self.native.points_per_weight()).max(u32::from(!may_go_to_0));
+                let points = weight.saturating_mul(self.points_per_weight).max(u32::from(!may_go_to_0));
                 let points = if points == set { set + 1 } else { points };
                 (Delta::new().set_active_points(&*id, points), node.with_active_points(points))
             }
@@ -139,7 +138,7 @@ impl Changes {
 
     fn points_of(&self, node: &NodeSpec) -> u32 {
         let info = node.info();
-        info.active_points().unwrap_or_else(|| info.weight().saturating_mul(self.native.points_per_weight()))
+        info.active_points().unwrap_or_else(|| info.weight().saturating_mul(self.points_per_weight))
     }
 }
 
@@ -171,6 +170,7 @@ impl Random {
 mod tests {
     use ringway::Ring;
     use ringway::cluster::ClusterScheme;
+    use ringway::scheme::Native;
 
     use super::*;
 
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn changes_commit_keep_the_band_and_never_empty_the_ring() {
         for (native, nodes) in clusters() {
-            let mut changes = Changes::new(native, &nodes, 7);
+            let mut changes = Changes::new(native.points_per_weight(), &nodes, 7);
             let (mut writer, _) = Ring::builder().scheme(native).nodes(nodes.clone()).build().unwrap();
             let mut had_points = !writer.table().is_empty();
             for step in 0..500 {
@@ -219,7 +219,7 @@ mod tests {
     fn a_seed_means_one_sequence() {
         let (native, nodes) = clusters().remove(0);
         let sequence = |seed| {
-            let mut changes = Changes::new(native, &nodes, seed);
+            let mut changes = Changes::new(native.points_per_weight(), &nodes, seed);
             (0..50).map(|_| changes.plan().delta).collect::<Vec<_>>()
         };
         assert_eq!(sequence(1), sequence(1));

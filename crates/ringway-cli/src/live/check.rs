@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::change::Changes;
 use super::reader::{Answer, ReaderTally};
 use super::{Bounds, is_noted};
-use crate::naive::NaiveRing;
+use crate::naive::{Hash, NaiveRing};
 
 /// Id and number of active points of each node.
 type NodeList = Vec<(Arc<str>, u32)>;
@@ -99,7 +99,7 @@ impl fmt::Display for Wrong {
 }
 
 /// Recomputes all answers.
-pub(super) fn check(history: &History, keys: &[&[u8]], tallies: &[ReaderTally]) -> Outcome {
+pub(super) fn check(history: &History, hash: Hash, keys: &[&[u8]], tallies: &[ReaderTally]) -> Outcome {
     let mut outcome = Outcome { versions_noted: history.versions(), ..Default::default() };
     let mut by_version: BTreeMap<u64, Vec<&Answer>> = BTreeMap::new();
     for tally in tallies {
@@ -113,7 +113,7 @@ pub(super) fn check(history: &History, keys: &[&[u8]], tallies: &[ReaderTally]) 
     for (version, answers) in by_version {
         // One naive ring at a time: they are large.
         let list = history.versions.get(&version);
-        let ring = list.map(|list| NaiveRing::new(list.iter().map(|(id, points)| (&**id, *points))));
+        let ring = list.map(|list| NaiveRing::new(hash, list.iter().map(|(id, points)| (&**id, *points))));
         for answer in answers {
             outcome.answers += 1;
             let key = keys[answer.key];
@@ -135,10 +135,10 @@ pub(super) fn check(history: &History, keys: &[&[u8]], tallies: &[ReaderTally]) 
 
 #[cfg(test)]
 mod tests {
-    use ringway::scheme::Native;
     use ringway::{Delta, NodeId, NodeSpec, Ring};
 
     use super::*;
+    use crate::naive::{sea_hash, xxh3};
 
     /// A ring of two versions, "b" leaving between them, with a key whose owner changes by that.
     fn two_versions() -> (History, Vec<NodeId>, usize, Vec<String>) {
@@ -147,10 +147,10 @@ mod tests {
         let (mut writer, _) = Ring::builder().nodes(specs.clone()).build().unwrap();
         let ids: Vec<_> = writer.table().nodes().map(|node| node.id().clone()).collect();
         let mut history = History::new(Bounds { versions: 2, answers_per_version: 10 });
-        history.note(1, &Changes::new(Native::new(), &specs, 0));
+        history.note(1, &Changes::new(512, &specs, 0));
         let of_b = keys.iter().position(|key| *writer.table().owner(key.as_bytes()).unwrap().id() == "b").unwrap();
         writer.commit(Delta::new().remove("b")).unwrap();
-        history.note(2, &Changes::new(Native::new(), &[specs[0].clone(), specs[2].clone()], 0));
+        history.note(2, &Changes::new(512, &[specs[0].clone(), specs[2].clone()], 0));
         (history, ids, of_b, keys)
     }
 
@@ -160,7 +160,7 @@ mod tests {
         let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
         let check = |version, owner: Option<&NodeId>| {
             let answers = vec![Answer { key, version, owner: owner.cloned() }];
-            check(&history, &keys, &[ReaderTally { answers, ..Default::default() }])
+            check(&history, sea_hash, &keys, &[ReaderTally { answers, ..Default::default() }])
         };
         let [a, b, c] = &ids[..] else { panic!() };
         assert_eq!(check(1, Some(b)).wrong, 0);
@@ -175,9 +175,26 @@ mod tests {
         let message = check(1, None).first_wrong.unwrap().to_string();
         assert!(message.ends_with("in version 1: no node was answered, \"b\" is right"), "{message}");
     }
+
+    /// The answers of one scheme are wrong by another: the check would notice a ring that hashes otherwise than it says.
+    #[test]
+    fn the_check_goes_by_the_hash_of_the_scheme() {
+        let (history, ids, _, keys) = two_versions();
+        let keys: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
+        let table = Ring::builder().nodes(["a", "b", "c"].map(NodeSpec::new)).build_table().unwrap();
+        let owner =
+            |key: usize| table.owner(keys[key]).and_then(|node| ids.iter().find(|id| *id == node.id())).cloned();
+        let answers = (0..keys.len()).map(|key| Answer { key, version: 1, owner: owner(key) }).collect();
+        let tally = [ReaderTally { answers, ..Default::default() }];
+        assert_eq!(check(&history, sea_hash, &keys, &tally).wrong, 0);
+        let wrong = check(&history, xxh3, &keys, &tally).wrong;
+        // Two thirds of 100 are expected.
+        assert!((40..95).contains(&wrong), "{wrong}");
+    }
+
     #[test]
     fn versions_are_thinned_evenly_and_what_was_dropped_is_not_judged() {
-        let changes = Changes::new(Native::new(), &[NodeSpec::new("a")], 0);
+        let changes = Changes::new(512, &[NodeSpec::new("a")], 0);
         let mut history = History::new(Bounds { versions: 4, answers_per_version: 1 });
         for version in 1..=40 {
             history.note(version, &changes);
@@ -185,7 +202,8 @@ mod tests {
         }
         assert_eq!(history.versions.keys().copied().collect::<Vec<_>>(), [1, 17, 33]);
         let answers = [0, 1, 2, 16, 17, 18, 40, 41, 49].map(|version| Answer { key: 0, version, owner: None });
-        let outcome = check(&history, &[b"key"], &[ReaderTally { answers: answers.to_vec(), ..Default::default() }]);
+        let outcome =
+            check(&history, sea_hash, &[b"key"], &[ReaderTally { answers: answers.to_vec(), ..Default::default() }]);
         // 0, 41 and 49 were never published; 1 and 17 have an owner.
         assert_eq!((outcome.answers, outcome.wrong), (5, 5));
     }

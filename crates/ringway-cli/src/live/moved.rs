@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ringway::layout::Layout;
-use ringway::scheme::Native;
+use ringway::scheme::Scheme;
 use ringway::{NodeId, Table};
 
 use super::change::Kind;
@@ -25,7 +25,7 @@ const FOLLOWED: usize = 1 << 16;
 const BATCH: usize = 256;
 
 impl<'k> Moved<'k> {
-    pub(super) fn new<L: Layout<u32>>(keys: &[&'k [u8]], table: &Table<(), Native, L>) -> Self {
+    pub(super) fn new<S: Scheme<Point = u32>, L: Layout<u32>>(keys: &[&'k [u8]], table: &Table<(), S, L>) -> Self {
         let step = keys.len().div_ceil(FOLLOWED).max(1);
         let followed: Vec<_> = keys.iter().step_by(step).copied().collect();
         let owners = vec![None; followed.len()];
@@ -35,7 +35,12 @@ impl<'k> Moved<'k> {
     }
 
     /// Counts what a commit moved that made the table from the last one by one change of one node.
-    pub(super) fn note<L: Layout<u32>>(&mut self, id: &str, kind: Kind, table: &Table<(), Native, L>) {
+    pub(super) fn note<S: Scheme<Point = u32>, L: Layout<u32>>(
+        &mut self,
+        id: &str,
+        kind: Kind,
+        table: &Table<(), S, L>,
+    ) {
         let (mut moved, mut had_to) = (0, 0);
         self.update(table, |old, new| {
             moved += 1;
@@ -61,9 +66,9 @@ impl<'k> Moved<'k> {
         (self.keys.len(), self.of)
     }
 
-    fn update<L: Layout<u32>>(
+    fn update<S: Scheme<Point = u32>, L: Layout<u32>>(
         &mut self,
-        table: &Table<(), Native, L>,
+        table: &Table<(), S, L>,
         mut on_move: impl FnMut(Option<&NodeId>, Option<&NodeId>),
     ) {
         let mut batch = [None; BATCH];

@@ -8,7 +8,7 @@ use std::time::Instant;
 use core_affinity::CoreId;
 use hdrhistogram::Histogram;
 use ringway::layout::Layout;
-use ringway::scheme::Native;
+use ringway::scheme::Scheme;
 use ringway::{NodeId, Reader};
 
 use super::{Bounds, is_noted};
@@ -90,8 +90,8 @@ fn times() -> Histogram<u64> {
 }
 
 /// Looks keys up until told to stop.
-pub(super) fn read<L: Layout<u32>>(
-    mut reader: Reader<(), Native, L>,
+pub(super) fn read<S: Scheme<Point = u32>, L: Layout<u32>>(
+    mut reader: Reader<(), S, L>,
     shared: &Shared<'_>,
     number: usize,
     core: Option<CoreId>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use ringway::Table;
 use ringway::layout::Layout;
-use ringway::scheme::Native;
+use ringway::scheme::Scheme;
 use serde_json::{Value, json};
 
 use super::Args;
@@ -43,13 +43,13 @@ impl Report {
         Self { json, lookups: 0, times: None, elapsed: Duration::ZERO }
     }
 
-    pub(super) fn head<L: Layout<u32>>(
+    pub(super) fn head<S: Scheme<Point = u32>, L: Layout<u32>>(
         &self,
         args: &Args,
         file: &str,
         readers: usize,
         keys: usize,
-        table: &Table<(), Native, L>,
+        table: &Table<(), S, L>,
     ) -> Result<(), Failure> {
         let (nodes, points, per_second, seed) = (table.node_count(), table.len(), args.changes_per_second, args.seed);
         if self.json {
@@ -100,9 +100,9 @@ impl Report {
         ))
     }
 
-    pub(super) fn summary<L: Layout<u32>>(
+    pub(super) fn summary<S: Scheme<Point = u32>, L: Layout<u32>>(
         &self,
-        table: &Table<(), Native, L>,
+        table: &Table<(), S, L>,
         moved: &Moved<'_>,
         outcome: &Outcome,
         tallies: &[ReaderTally],
@@ -181,7 +181,7 @@ impl Row {
     }
 }
 
-fn rows<L: Layout<u32>>(table: &Table<(), Native, L>) -> Vec<Row> {
+fn rows<S: Scheme<Point = u32>, L: Layout<u32>>(table: &Table<(), S, L>) -> Vec<Row> {
     let all_points = u32::try_from(table.len()).expect("a ring has at most 2^31 points");
     let row = |(node, share): (&ringway::Node, ringway::Share)| {
         let points = table.points_of(node.id().as_str()).unwrap_or(0);
