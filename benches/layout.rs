@@ -12,7 +12,7 @@ use common::{QUERIES, SIZES, pin, points, queries};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ringway::Slot;
-use ringway::layout::{Auto, Eytzinger, Layout, PointArray, Sorted};
+use ringway::layout::{Auto, Bucket, Direct, Eytzinger, Layout, PointArray, STree, Sorted};
 
 /// What everybody ships: a binary search over a sorted vector, then the owner.
 #[derive(Debug)]
@@ -99,6 +99,9 @@ fn layouts(c: &mut Criterion) {
             bench_layout::<PartitionPoint>(&mut group, shape, len);
             bench_layout::<Sorted<u32>>(&mut group, shape, len);
             bench_layout::<Eytzinger<u32>>(&mut group, shape, len);
+            bench_layout::<STree<u32>>(&mut group, shape, len);
+            bench_layout::<Bucket<u32>>(&mut group, shape, len);
+            bench_layout::<Direct<u32>>(&mut group, shape, len);
             bench_layout::<Auto<u32>>(&mut group, shape, len);
         }
         group.finish();

@@ -45,7 +45,7 @@
 //!
 //! # Unsafe ledger
 //! `unsafe` is denied in the whole crate but for these files and folders:
-//! - `layout/kernel/`: unchecked reads inside searches, whose bounds follow from the loops themselves; prefetches.
+//! - `layout/kernel/`: unchecked reads inside searches, whose bounds follow from the loops themselves; prefetches; SSE2.
 //! - `publish/epoch.rs`: the published pointer's reference counts, and `Send` for its ends.
 //!
 //! # Features

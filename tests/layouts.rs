@@ -32,6 +32,9 @@ layouts! {
     sorted: Sorted,
     eytzinger: Eytzinger,
     auto: Auto,
+    bucket: Bucket,
+    direct: Direct,
+    s_tree: STree,
 }
 
 /// A width, with the conversion that the tests need.

@@ -9,15 +9,21 @@
 
 mod array;
 mod auto;
+mod bucket;
+mod direct;
 mod eytzinger;
 #[allow(unsafe_code)]
 mod kernel;
+mod s_tree;
 mod sorted;
 
 pub use array::PointArray;
 pub(crate) use array::PointArrayBuilder;
 pub use auto::Auto;
+pub use bucket::Bucket;
+pub use direct::Direct;
 pub use eytzinger::Eytzinger;
+pub use s_tree::STree;
 pub use sorted::Sorted;
 
 use crate::node::Slot;

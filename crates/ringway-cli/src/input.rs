@@ -25,6 +25,12 @@ pub enum Layouts {
     Sorted,
     /// The Eytzinger tree
     Eytzinger,
+    /// The S tree, whose cost doesn't depend on where the points lie
+    Stree,
+    /// The bucket index over the sorted array
+    Bucket,
+    /// The direct table, for up to 4,096 points
+    Direct,
 }
 
 /// Reads a cluster file, or the embedded one; returns the name for messages with the parts.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use clap::value_parser;
 use core_affinity::CoreId;
-use ringway::layout::{Auto, Eytzinger, Layout, Sorted};
+use ringway::layout::{Auto, Bucket, Direct, Eytzinger, Layout, STree, Sorted};
 use ringway::scheme::Native;
 use ringway::{CommitError, Ring, RingBuilder, Writer};
 
@@ -93,6 +93,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Layouts::Auto => live.run(builder.layout::<Auto<u32>>()),
         Layouts::Sorted => live.run(builder.layout::<Sorted<u32>>()),
         Layouts::Eytzinger => live.run(builder.layout::<Eytzinger<u32>>()),
+        Layouts::Stree => live.run(builder.layout::<STree<u32>>()),
+        Layouts::Bucket => live.run(builder.layout::<Bucket<u32>>()),
+        Layouts::Direct => live.run(builder.layout::<Direct<u32>>()),
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use memchr::{memchr_iter, memrchr};
-use ringway::layout::{Auto, Eytzinger, Layout, Sorted};
+use ringway::layout::{Auto, Bucket, Direct, Eytzinger, Layout, STree, Sorted};
 use ringway::scheme::Native;
 use ringway::{Node, Ring, Table};
 
@@ -91,6 +91,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Layouts::Auto => run_with(&builder.layout::<Auto<u32>>().build_table().map_err(failed)?, args),
         Layouts::Sorted => run_with(&builder.layout::<Sorted<u32>>().build_table().map_err(failed)?, args),
         Layouts::Eytzinger => run_with(&builder.layout::<Eytzinger<u32>>().build_table().map_err(failed)?, args),
+        Layouts::Stree => run_with(&builder.layout::<STree<u32>>().build_table().map_err(failed)?, args),
+        Layouts::Bucket => run_with(&builder.layout::<Bucket<u32>>().build_table().map_err(failed)?, args),
+        Layouts::Direct => run_with(&builder.layout::<Direct<u32>>().build_table().map_err(failed)?, args),
     }
 }
 

@@ -3,6 +3,8 @@
 //! Each function is safe to call with any arguments: the bound of every unchecked read follows from the loop's own
 //! arithmetic, never from a caller's promise.
 
+pub(crate) mod s_tree;
+
 use std::hint::select_unpredictable;
 
 /// Returns the number of elements of `sorted` that are below `x`.
