@@ -12,7 +12,7 @@ use std::hint::black_box;
 
 use common::{Numbers, points, queries};
 use ringway::Slot;
-use ringway::layout::{Auto, Eytzinger, Layout, PointArray, Sorted};
+use ringway::layout::{Auto, Bucket, Eytzinger, Layout, Line, PointArray, STree, Sorted};
 use ringway::scheme::{Native, Scheme, Xxh3};
 
 /// Lookups of a case; `ci/instructions.sh` reads it from the first line that this prints.
@@ -29,8 +29,11 @@ fn main() {
     for len in SIZES {
         // Sorted once: under callgrind that takes seconds.
         let points = points(len);
+        owner::<Line<u32>>(&points);
         owner::<Sorted<u32>>(&points);
         owner::<Eytzinger<u32>>(&points);
+        owner::<STree<u32>>(&points);
+        owner::<Bucket<u32>>(&points);
         owner::<Auto<u32>>(&points);
     }
     key_point(Native::new(), seahash::hash);

@@ -13,7 +13,7 @@ use common::{Floor, PartitionPoint, QUERIES, SIZES, pin, points, queries};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ringway::Slot;
-use ringway::layout::{Auto, Eytzinger, Layout, Line, Sorted};
+use ringway::layout::{Auto, Bucket, Direct, Eytzinger, Layout, Line, STree, Sorted};
 
 fn bench_layout<L: Layout<u32>>(group: &mut BenchmarkGroup<'_, WallTime>, shape: &str, len: usize) {
     let layout = L::build(points(len));
@@ -74,6 +74,9 @@ fn layouts(c: &mut Criterion) {
             bench_layout::<Line<u32>>(&mut group, shape, len);
             bench_layout::<Sorted<u32>>(&mut group, shape, len);
             bench_layout::<Eytzinger<u32>>(&mut group, shape, len);
+            bench_layout::<STree<u32>>(&mut group, shape, len);
+            bench_layout::<Bucket<u32>>(&mut group, shape, len);
+            bench_layout::<Direct<u32>>(&mut group, shape, len);
             bench_layout::<Auto<u32>>(&mut group, shape, len);
         }
         group.finish();

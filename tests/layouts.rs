@@ -33,6 +33,9 @@ layouts! {
     eytzinger: Eytzinger,
     line: Line,
     auto: Auto,
+    bucket: Bucket,
+    direct: Direct,
+    s_tree: STree,
 }
 
 /// A width, with the conversion that the tests need.

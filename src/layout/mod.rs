@@ -9,17 +9,23 @@
 
 mod array;
 mod auto;
+mod bucket;
+mod direct;
 mod eytzinger;
 #[allow(unsafe_code)]
 mod kernel;
 mod line;
+mod s_tree;
 mod sorted;
 
 pub use array::PointArray;
 pub(crate) use array::PointArrayBuilder;
 pub use auto::Auto;
+pub use bucket::Bucket;
+pub use direct::Direct;
 pub use eytzinger::Eytzinger;
 pub use line::Line;
+pub use s_tree::STree;
 pub use sorted::Sorted;
 
 use crate::node::Slot;

@@ -28,6 +28,12 @@ pub enum Layouts {
     Sorted,
     /// The Eytzinger tree
     Eytzinger,
+    /// The S tree, whose cost doesn't depend on where the points lie
+    Stree,
+    /// The bucket index over the sorted array
+    Bucket,
+    /// The direct table, for up to 4,096 points
+    Direct,
 }
 
 /// The schemes that this tool runs. A command matches once, and is generic from there on.

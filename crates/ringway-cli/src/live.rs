@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use clap::value_parser;
 use core_affinity::CoreId;
-use ringway::layout::{Auto, Eytzinger, Layout, Line, Sorted};
+use ringway::layout::{Auto, Bucket, Direct, Eytzinger, Layout, Line, STree, Sorted};
 use ringway::scheme::Scheme;
 use ringway::{CommitError, NodeSpec, Ring, RingBuilder, Writer};
 
@@ -103,6 +103,9 @@ fn run_scheme<S: Scheme<Point = u32>>(scheme: S, nodes: Vec<NodeSpec>, live: Dri
         Layouts::Line => live.run(builder.layout::<Line<u32>>()),
         Layouts::Sorted => live.run(builder.layout::<Sorted<u32>>()),
         Layouts::Eytzinger => live.run(builder.layout::<Eytzinger<u32>>()),
+        Layouts::Stree => live.run(builder.layout::<STree<u32>>()),
+        Layouts::Bucket => live.run(builder.layout::<Bucket<u32>>()),
+        Layouts::Direct => live.run(builder.layout::<Direct<u32>>()),
     }
 }
 

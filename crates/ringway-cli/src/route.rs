@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use memchr::{memchr_iter, memrchr};
-use ringway::layout::{Auto, Eytzinger, Layout, Line, Sorted};
+use ringway::layout::{Auto, Bucket, Direct, Eytzinger, Layout, Line, STree, Sorted};
 use ringway::scheme::Scheme;
 use ringway::{Node, NodeSpec, Ring, Table};
 
@@ -102,6 +102,9 @@ where
         Layouts::Line => run_with(&builder.layout::<Line<u32>>().build_table().map_err(failed)?, args),
         Layouts::Sorted => run_with(&builder.layout::<Sorted<u32>>().build_table().map_err(failed)?, args),
         Layouts::Eytzinger => run_with(&builder.layout::<Eytzinger<u32>>().build_table().map_err(failed)?, args),
+        Layouts::Stree => run_with(&builder.layout::<STree<u32>>().build_table().map_err(failed)?, args),
+        Layouts::Bucket => run_with(&builder.layout::<Bucket<u32>>().build_table().map_err(failed)?, args),
+        Layouts::Direct => run_with(&builder.layout::<Direct<u32>>().build_table().map_err(failed)?, args),
     }
 }
 

@@ -58,7 +58,7 @@ fn answers_are_those_of_the_independent_recipe() {
     for (cluster, owners, column) in cases {
         let (keys, expected) = columns(&fs::read(&owners).unwrap(), column);
         let cluster = cluster_file(&cluster, &directory);
-        for layout in ["auto", "sorted", "eytzinger"] {
+        for layout in ["auto", "sorted", "eytzinger", "stree", "bucket", "direct"] {
             let output = run_with(route(&cluster, &["--layout", layout]), &keys);
             assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
             assert!(output.stdout == expected, "{} column {column}, {layout}", owners.display());

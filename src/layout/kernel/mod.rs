@@ -4,6 +4,7 @@
 //! arithmetic, never from a caller's promise.
 
 pub(crate) mod line;
+pub(crate) mod s_tree;
 
 use std::hint::select_unpredictable;
 
