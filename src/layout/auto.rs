@@ -10,7 +10,7 @@ use crate::point::Point;
 /// Hashed points are spread evenly, so theirs is [`Line`] at any number: the measurements in `docs/benchmarks.md` have it
 /// ahead from 16 points to 16 million, and on a par below. Points that a stranger chose may be crowded; a lookup among
 /// them then costs what a binary search costs, and no line that can't answer is fetched before it. Who needs less memory
-/// than 16 bytes a point names [`Sorted`], which takes 6.
+/// than 18 bytes a point names [`Sorted`], which takes 6.
 ///
 /// The choice is made when a table is built, never per lookup; a lookup costs one predicted branch more than the layout
 /// itself.
