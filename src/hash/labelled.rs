@@ -56,6 +56,10 @@ pub trait LabelHash: Copy + Eq + fmt::Debug + Send + Sync + sealed::Sealed + 'st
 /// A node has weight × [`points_per_weight`](Self::points_per_weight) points, unless its active points are set. The id
 /// alone decides where they lie, and they are a prefix of one endless sequence: any change of a node moves only keys to
 /// or from that node.
+///
+/// The placement, frozen: label i of a node (i = 0, 1, 2, …) is `LE32(length of id) ‖ id ‖ LE32(i)`, in bytes; its point
+/// is the top half of the label's 64-bit hash, and a key's point the top half of the key's. Equal points are ordered by
+/// (id bytes, label number). `tests/golden` has vectors by an independent program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Labelled<H> {
     points_per_weight: u32,

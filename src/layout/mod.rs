@@ -107,7 +107,8 @@ fn owner_lanes<P: Point>(
     xs.len().min(out.len())
 }
 
-/// The points by which two point arrays differ, each list in rank order.
+/// The points by which two point arrays differ, each list in rank order. All others have the same owners and the same
+/// order in both.
 #[derive(Debug, Clone, Copy)]
 pub struct Edit<'a, P: Point> {
     /// Points that were taken out, with their owners' slots in the old array.
