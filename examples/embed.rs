@@ -29,6 +29,7 @@ fn node(name: &str, address: &str) -> NodeSpec<Backend> {
 }
 
 fn serve(client: TcpStream, reader: &mut Reader<Backend>) -> std::io::Result<()> {
+    client.set_nodelay(true)?; // answers are short and waited for
     let mut answers = client.try_clone()?;
     for key in BufReader::new(client).split(b'\n') {
         // Each request sees the table that is published now. The node is borrowed until the reader's next call; to keep
@@ -58,10 +59,11 @@ fn work(listener: &TcpListener, handle: &Handle<Backend>, done: &AtomicBool) -> 
 
 fn ask(address: std::net::SocketAddr, client: usize) -> std::io::Result<usize> {
     let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
     let mut answers = BufReader::new(stream.try_clone()?).lines();
     let mut answered = 0;
     for request in 0..REQUESTS {
-        writeln!(stream, "user:{}", client * REQUESTS + request)?;
+        stream.write_all(format!("user:{}\n", client * REQUESTS + request).as_bytes())?;
         let answer = answers.next().expect("the server answers each line")?;
         assert!(answer.starts_with("cache-"), "{answer}");
         answered += 1;
