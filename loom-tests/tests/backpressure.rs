@@ -42,6 +42,7 @@ fn backpressure() {
         assert_eq!(ledger.dropped_elsewhere(thread::current().id()), [], "a reader dropped a version");
         assert_eq!(reader.current().read(), published);
         assert_eq!(writer.ready(), Ok(()));
+        writer.reclaim();
         assert_eq!((ledger.live(), writer.counts().in_grace), (1, 0));
         drop((writer, source, reader));
         assert_eq!(ledger.live(), 0);
