@@ -30,7 +30,7 @@ impl<T, S, L, P> fmt::Debug for Ring<T, S, L, P> {
 }
 
 impl<T> Ring<T> {
-    /// Starts a ring with the native scheme and the layout that fits its size.
+    /// Starts a ring with the native scheme and the layout [`Auto`] picks.
     ///
     /// ```
     /// use ringway::{Delta, NodeSpec, Ring};
