@@ -18,6 +18,7 @@
 //! | `node.weight` | integer, 0 to 65,535 | 1 | 0 makes a member without points |
 //! | `node.active_points` | integer, 0 to 16,777,216 | weight × points per weight | number of points, overriding the weight |
 //! | `node.zone` | text, or a list of at most 16 texts | none | failure domain; a list goes from the outermost in |
+//! | `node.state` | text | `"up"` | configured state: `"up"`, `"draining"` or `"down"` |
 //! | `node.attributes` | table of texts, at most 64 | none | for schemes and programs that read them |
 //!
 //! Texts other than the id may have 4,096 bytes. The ranges are those of [`Limits::DEFAULT`].

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use crate::error::{DeltaError, shown};
-use crate::node::{NodeSpec, check_id};
+use crate::node::{NodeSpec, State, check_id};
 
 /// A batch of changes to a ring's nodes.
 ///
@@ -58,6 +58,8 @@ pub enum Field<T> {
     Zone(Vec<String>),
     /// All attributes.
     Attributes(BTreeMap<String, String>),
+    /// The configured state.
+    State(State),
     /// The payload.
     Payload(T),
 }
@@ -88,6 +90,7 @@ impl<T> fmt::Debug for Field<T> {
             Self::Address(address) => f.debug_tuple("Address").field(address).finish(),
             Self::Zone(zone) => f.debug_tuple("Zone").field(zone).finish(),
             Self::Attributes(attributes) => f.debug_tuple("Attributes").field(attributes).finish(),
+            Self::State(state) => f.debug_tuple("State").field(state).finish(),
             Self::Payload(_) => f.write_str("Payload(..)"),
         }
     }
@@ -101,19 +104,21 @@ impl<T> Field<T> {
             Self::Address(_) => "address",
             Self::Zone(_) => "zone",
             Self::Attributes(_) => "attributes",
+            Self::State(_) => "state",
             Self::Payload(_) => "payload",
         }
     }
 
     /// One bit per field, for finding a field that is changed twice.
-    fn bit(&self) -> u8 {
+    fn bit(&self) -> u16 {
         match self {
             Self::Weight(_) => 1,
             Self::ActivePoints(_) => 2,
             Self::Address(_) => 4,
             Self::Zone(_) => 8,
             Self::Attributes(_) => 16,
-            Self::Payload(_) => 32,
+            Self::State(_) => 32,
+            Self::Payload(_) => 64,
         }
     }
 }
@@ -177,6 +182,12 @@ impl<T> Delta<T> {
     #[must_use]
     pub fn set_attributes(self, id: impl Into<String>, attributes: BTreeMap<String, String>) -> Self {
         self.set(id, Field::Attributes(attributes))
+    }
+
+    /// Changes a node's configured state.
+    #[must_use]
+    pub fn set_state(self, id: impl Into<String>, state: State) -> Self {
+        self.set(id, Field::State(state))
     }
 
     /// Replaces a node's payload. Counts as a change whatever the payload is, since payloads can't be compared.
@@ -246,9 +257,9 @@ impl<T> Delta<T> {
     /// # Complexity
     /// O(k) for k changes.
     pub fn check(&self) -> Result<(), DeltaError> {
-        const ADDED: u8 = 64;
-        const REMOVED: u8 = 128;
-        let mut seen: HashMap<&str, u8> = HashMap::with_capacity(self.changes.len());
+        const ADDED: u16 = 1 << 14;
+        const REMOVED: u16 = 1 << 15;
+        let mut seen: HashMap<&str, u16> = HashMap::with_capacity(self.changes.len());
         for change in &self.changes {
             let id = change.id();
             check_id(id)?;

@@ -100,7 +100,7 @@ mod ring;
 pub use delta::{Change, Delta, Field};
 pub use error::{DeltaError, NodeError, SchemeError, WaitError};
 pub use hash::{Fingerprint, Native, ParseFingerprintError};
-pub use node::{Limits, Node, NodeId, NodeInfo, NodeSpec, Slot};
+pub use node::{Limits, Node, NodeId, NodeInfo, NodeSpec, ParseStateError, Slot, State};
 pub use point::{Point, Share};
 pub use publish::Counts;
 pub use ring::{CommitError, CommitReport, Handle, Reader, Ring, RingBuilder, Snapshot, Writer};

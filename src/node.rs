@@ -5,6 +5,12 @@
 //! - N2: a `NodeInfo` never changes; a changed node is a new `NodeInfo` in the same slot.
 //! - N3: the payload is stored apart from the info, so that either can be replaced without touching (or cloning) the other.
 
+mod limits;
+mod state;
+
+pub use limits::Limits;
+pub use state::{ParseStateError, State};
+
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -73,78 +79,6 @@ impl fmt::Debug for NodeId {
     }
 }
 
-/// How large a ring may become; what goes beyond is refused before memory is taken.
-///
-/// The defaults hold a ring of 16 million points, which is 32,768 nodes of weight 1 with the native scheme's 512 points
-/// each: more nodes take fewer points per weight, or a higher limit. Raising is allowed up to the `MAX_` constants. The
-/// limits of a ring are fixed when it is built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    nodes: u32,
-    weight: u32,
-    points: u32,
-}
-
-impl Limits {
-    /// The longest node id, in bytes.
-    pub const MAX_ID_BYTES: usize = 1024;
-    /// The longest address, zone label, attribute name or attribute value, in bytes.
-    pub const MAX_TEXT_BYTES: usize = 4096;
-    /// The most zone labels of one node.
-    pub const MAX_ZONE_LABELS: usize = 16;
-    /// The most attributes of one node.
-    pub const MAX_ATTRIBUTES: usize = 64;
-    /// The most nodes a limit can be set to.
-    pub const MAX_NODES: u32 = 1 << 24;
-    /// The most points a limit can be set to. Ranks are kept as `u32`.
-    pub const MAX_POINTS: u32 = 1 << 31;
-
-    /// The default: 1,048,576 nodes, weight 65,535, 16,777,216 points.
-    pub const DEFAULT: Self = Self { nodes: 1 << 20, weight: 65_535, points: 1 << 24 };
-
-    /// Sets the most nodes, at most [`MAX_NODES`](Self::MAX_NODES) (larger values become that).
-    #[must_use]
-    pub fn with_nodes(self, nodes: u32) -> Self {
-        Self { nodes: nodes.min(Self::MAX_NODES), ..self }
-    }
-
-    /// Sets the largest weight of one node.
-    #[must_use]
-    pub fn with_weight(self, weight: u32) -> Self {
-        Self { weight, ..self }
-    }
-
-    /// Sets the most points in total, at most [`MAX_POINTS`](Self::MAX_POINTS) (larger values become that).
-    #[must_use]
-    pub fn with_points(self, points: u32) -> Self {
-        Self { points: points.min(Self::MAX_POINTS), ..self }
-    }
-
-    /// Returns the most nodes.
-    #[must_use]
-    pub fn nodes(&self) -> u32 {
-        self.nodes
-    }
-
-    /// Returns the largest weight of one node.
-    #[must_use]
-    pub fn weight(&self) -> u32 {
-        self.weight
-    }
-
-    /// Returns the most points in total.
-    #[must_use]
-    pub fn points(&self) -> u32 {
-        self.points
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
-
 /// A node's place in a table's node array: small, stable for the node's life, reused after its removal.
 ///
 /// Slots mean something only within one table. What outlives a table holds a [`Node`].
@@ -204,6 +138,7 @@ impl NodeSpec<()> {
             address: None,
             zone: Vec::new(),
             attributes: BTreeMap::new(),
+            state: State::Up,
         };
         Self { info, payload: () }
     }
@@ -248,6 +183,13 @@ impl<T> NodeSpec<T> {
         self
     }
 
+    /// Sets the configured state; [`State::Up`] if it isn't called.
+    #[must_use]
+    pub fn with_state(mut self, state: State) -> Self {
+        self.info.state = state;
+        self
+    }
+
     /// Sets the payload: what the user's program wants to find with the node, such as a connection pool.
     #[must_use]
     pub fn with_payload<U>(self, payload: U) -> NodeSpec<U> {
@@ -289,6 +231,7 @@ pub struct NodeInfo {
     pub(crate) address: Option<String>,
     pub(crate) zone: Vec<String>,
     pub(crate) attributes: BTreeMap<String, String>,
+    pub(crate) state: State,
 }
 
 impl NodeInfo {
@@ -332,6 +275,12 @@ impl NodeInfo {
     /// Returns all attributes, in the order of their names' bytes.
     pub fn attributes(&self) -> impl Iterator<Item = (&str, &str)> {
         self.attributes.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Returns the configured state.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
     }
 
     /// Checks everything that can be checked without other nodes (N1).
@@ -407,7 +356,7 @@ impl<T> Node<T> {
         &self.payload
     }
 
-    /// Returns all but the payload: weight, address, zone, attributes.
+    /// Returns all but the payload: weight, address, zone, attributes, configured state.
     #[must_use]
     pub fn info(&self) -> &NodeInfo {
         &self.info

@@ -5,7 +5,7 @@ use std::fs;
 
 use ringway::cluster::{Cluster, ClusterProblem, ClusterScheme, Place};
 use ringway::scheme::{Native, Xxh3};
-use ringway::{NodeSpec, Ring};
+use ringway::{NodeSpec, Ring, State};
 
 const EMBEDDED: &str = include_str!("../crates/ringway-cli/data/cluster.toml");
 
@@ -65,7 +65,7 @@ fn bad_toml_is_refused_with_place_field_and_value() {
         (
             "[[node]]\nid = \"a\"\nwieght = 2",
             "f:3:1: node 1 of the list: unknown field \"wieght\"; the fields here are id, address, weight, \
-             active_points, zone, attributes",
+             active_points, zone, state, attributes",
         ),
         (
             "[[node]]\nid = \"a\"\nweight = -1",
@@ -89,6 +89,11 @@ fn bad_toml_is_refused_with_place_field_and_value() {
             "[[node]]\nid = \"a\"\nzone = [\"eu\", 1]",
             "f:3:15: node \"a\": zone: 1 is an integer; give text as each label",
         ),
+        (
+            "[[node]]\nid = \"a\"\nstate = \"Up\"",
+            "f:3:9: node \"a\": state: unknown state \"Up\"; the states are up, draining, down",
+        ),
+        ("[[node]]\nid = \"a\"\nstate = 1", "f:3:9: node \"a\": state: 1 is an integer; give text"),
         (&zones, "f:3:8: node \"a\": 17 zone labels are above the limit of 16; remove some"),
         (
             "[[node]]\nid = \"a\"\nattributes = \"rack\"",
@@ -196,12 +201,16 @@ fn both_formats_mean_the_same() {
         [[node]]
         id = "c"
         zone = "eu"
+        state = "down"
+        [[node]]
+        id = "d"
+        state = "up"
     "#;
     let json = r#"{
         "node": [
             {"id": "a", "weight": 0},
             {"attributes": {"": "", "k.x": "v"}, "id": "\u00fc\u0000 b", "address": "", "active_points": 0, "zone": ["eu", "eu-1"]},
-            {"id": "c", "zone": ["eu"]}
+            {"id": "c", "state": "down", "zone": ["eu"]}, {"id": "d"}
         ],
         "scheme_options": {},
         "points_per_weight": 64
@@ -214,7 +223,8 @@ fn both_formats_mean_the_same() {
             .with_zone(["eu", "eu-1"])
             .with_attribute("k.x", "v")
             .with_attribute("", ""),
-        NodeSpec::new("c").with_zone(["eu"]),
+        NodeSpec::new("c").with_zone(["eu"]).with_state(State::Down),
+        NodeSpec::new("d"),
     ];
     let expected = Cluster::new(ClusterScheme::Native(Native::new().with_points_per_weight(64)), nodes);
     assert_eq!(Cluster::parse_toml("f", toml).unwrap(), expected);
@@ -257,6 +267,7 @@ fn what_is_written_reads_back() {
                     .with_active_points((weight > 1).then_some(weight))
                     .with_address(*text)
                     .with_zone(texts[..number].iter().copied())
+                    .with_state(State::ALL[number % 3])
                     .with_attribute(*text, *text),
             );
         }

@@ -75,6 +75,7 @@ fn node(value: &Value) -> NodeSpec {
             "id" | "weight" => spec,
             "active_points" => spec.with_active_points(small(value)),
             "address" => spec.with_address(text(value)),
+            "state" => spec.with_state(value.as_str().expect("text").parse().expect("a state")),
             "zone" => spec.with_zone(value.as_array().expect("labels").iter().map(text)),
             "attributes" => value
                 .as_object()

@@ -123,6 +123,11 @@ pub enum ClusterProblem {
     },
     /// The id is empty, or a text or the number of texts is beyond its limit.
     Node(NodeError),
+    /// There is no such state.
+    UnknownState {
+        /// The name that the file gives.
+        name: String,
+    },
     /// There is no such scheme.
     UnknownScheme {
         /// The name that the file gives.
@@ -246,6 +251,9 @@ impl fmt::Display for ClusterProblem {
                 write!(f, "\"{}\" is the id of the node at {line}:{column} already; give another", id.escape_debug())
             }
             Self::Node(error) => error.fmt(f),
+            Self::UnknownState { name } => {
+                write!(f, "unknown state \"{}\"; the states are up, draining, down", name.escape_debug())
+            }
             Self::UnknownScheme { name, known } => {
                 write!(f, "unknown scheme \"{}\"; the schemes are {}", name.escape_debug(), known.join(", "))
             }

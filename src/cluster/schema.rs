@@ -12,7 +12,7 @@ use crate::node::{Limits, NodeSpec, check_id};
 use crate::point::index;
 
 const ROOT: &[&str; 4] = &["scheme", "points_per_weight", "scheme_options", "node"];
-const NODE: &[&str; 6] = &["id", "address", "weight", "active_points", "zone", "attributes"];
+const NODE: &[&str; 7] = &["id", "address", "weight", "active_points", "zone", "state", "attributes"];
 
 /// Turns a tree of values into a cluster.
 pub(super) fn check(
@@ -97,7 +97,7 @@ impl Checker<'_> {
     /// The node, and where its id stands.
     fn node(&mut self, found: Found<'_>) -> Result<(NodeSpec, usize), ClusterError> {
         let table_at = found.at;
-        let [id, address, weight, active_points, zone, attributes] = self.fields(found, "node", NODE)?;
+        let [id, address, weight, active_points, zone, state, attributes] = self.fields(found, "node", NODE)?;
         let Some(id) = id else { return Err(self.error(table_at, ClusterProblem::MissingField { name: "id" })) };
         let (id, id_at) = self.text(id, "id")?;
         check_id(&id).map_err(|error| self.error(id_at, ClusterProblem::Node(error)).with_field("id"))?;
@@ -128,6 +128,11 @@ impl Checker<'_> {
                 _ => return Err(self.wrong_type(&found, "zone", "text or a list of texts")),
             };
             spec = self.within(spec.with_zone(labels), at, "zone")?;
+        }
+        if let Some(found) = state {
+            let (name, at) = self.text(found, "state")?;
+            let unknown = |_| self.error(at, ClusterProblem::UnknownState { name: cut(&name) }).with_field("state");
+            spec = spec.with_state(name.parse().map_err(unknown)?);
         }
         if let Some(found) = attributes {
             let at = found.at;

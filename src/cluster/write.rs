@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Cluster;
-use crate::node::{NodeInfo, NodeSpec};
+use crate::node::{NodeInfo, NodeSpec, State};
 
 // TOML wants tables after plain values, so the order of fields counts.
 #[derive(Serialize)]
@@ -25,6 +25,8 @@ struct NodeForm<'a> {
     active_points: Option<u32>,
     #[serde(skip_serializing_if = "ZoneForm::is_empty")]
     zone: ZoneForm<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'static str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     attributes: BTreeMap<&'a str, &'a str>,
 }
@@ -71,6 +73,7 @@ fn node_form(info: &NodeInfo) -> NodeForm<'_> {
             [label] => ZoneForm::One(label),
             labels => ZoneForm::Many(labels),
         },
+        state: (info.state() != State::Up).then(|| info.state().name()),
         attributes: info.attributes().collect(),
     }
 }

@@ -9,8 +9,8 @@
 //! - node placement digest, personalised `ringway.pnode.1`: `str(id) ‖ str(scheme's placement bytes)`
 //! - placement, `ringway.place.1`: `str(scheme id) ‖ str(option bytes) ‖ LE64(nodes) ‖ node placement digests`
 //! - node spec digest, `ringway.snode.1`: `str(id) ‖ LE32(weight) ‖ opt(LE32(active points set)) ‖ opt(str(address)) ‖
-//!   LE32(zone labels) ‖ str(label)… ‖ LE32(attributes) ‖ (str(name) ‖ str(value))… ‖ 0` (the last byte is kept for the
-//!   configured health state, 0 = up)
+//!   LE32(zone labels) ‖ str(label)… ‖ LE32(attributes) ‖ (str(name) ‖ str(value))… ‖ one byte: the configured
+//!   state, 0 = up, 1 = draining, 2 = down`
 //! - spec, `ringway.spec.1`: `placement ‖ LE64(nodes) ‖ node spec digests`
 //!
 //! Digests stand in the order of ids for order-free schemes, in list order for others. A node's digests are computed
@@ -30,7 +30,7 @@ use crate::point::{len_u64, position};
 ///   the digest, personalised `ringway.pnode.1`, of `str(id) ‖ str(the scheme's placement bytes)`;
 /// - *spec*, `ringway.spec.1`: `placement ‖ LE64(nodes)`, then for each node the digest, `ringway.snode.1`, of `str(id) ‖
 ///   LE32(weight) ‖ opt(LE32(active points set)) ‖ opt(str(address)) ‖ LE32(zone labels) ‖ str(label)… ‖
-///   LE32(attributes) ‖ (str(name) ‖ str(value))… ‖ one byte 0`.
+///   LE32(attributes) ‖ (str(name) ‖ str(value))… ‖ the configured state in one byte: 0 up, 1 draining, 2 down`.
 ///
 /// Nodes stand in the order of their ids' bytes, or in list order for schemes that read it. Frozen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -168,7 +168,7 @@ pub(crate) fn node_spec_digest(node: &NodeInfo) -> Digest {
     for (name, value) in node.attributes() {
         digester.text(name.as_bytes()).text(value.as_bytes());
     }
-    digester.bytes(&[0]).digest()
+    digester.bytes(&[node.state().code()]).digest()
 }
 
 #[cfg(test)]

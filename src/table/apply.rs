@@ -152,6 +152,9 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             if info.attributes != old.info().attributes {
                 set(Field::Attributes(info.attributes));
             }
+            if info.state != old.info().state {
+                set(Field::State(info.state));
+            }
             if !same_payload(old.payload(), &payload) {
                 set(Field::Payload(payload));
             }

@@ -359,6 +359,7 @@ fn set_field<T>(info: &mut NodeInfo, field: &Field<T>) {
         Field::Address(address) => info.address.clone_from(address),
         Field::Zone(zone) => info.zone.clone_from(zone),
         Field::Attributes(attributes) => info.attributes.clone_from(attributes),
+        Field::State(state) => info.state = *state,
         Field::Payload(_) => {}
     }
 }

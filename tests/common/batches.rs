@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringway::{Change, Delta, DeltaError, Field, Limits, NodeError, NodeSpec, SchemeError};
+use ringway::{Change, Delta, DeltaError, Field, Limits, NodeError, NodeSpec, SchemeError, State};
 
 use super::Rng;
 use super::model::{ModelNode, Rule, canonical};
@@ -47,6 +47,7 @@ fn fields(rng: &mut Rng, node: &mut ModelNode) {
     if rng.percent(20) {
         node.attributes.insert("rack".into(), rng.number(3).to_string());
     }
+    node.state = State::ALL[rng.below(3)];
     node.payload = rng.number(3);
 }
 
@@ -105,13 +106,14 @@ fn settings(rng: &mut Rng, node: &ModelNode) -> Vec<Change<u32>> {
     chosen.map(|field| Change::Set { id: node.id.clone(), field }).collect()
 }
 
-fn all_fields(node: ModelNode) -> [Field<u32>; 6] {
+fn all_fields(node: ModelNode) -> [Field<u32>; 7] {
     [
         Field::Weight(node.weight),
         Field::ActivePoints(node.active_points),
         Field::Address(node.address),
         Field::Zone(node.zone),
         Field::Attributes(node.attributes),
+        Field::State(node.state),
         Field::Payload(node.payload),
     ]
 }
@@ -140,6 +142,7 @@ fn apply(nodes: &[ModelNode], changes: Vec<Change<u32>>) -> Valid {
                     Field::Address(address) => node.address = address,
                     Field::Zone(zone) => node.zone = zone,
                     Field::Attributes(attributes) => node.attributes = attributes,
+                    Field::State(state) => node.state = state,
                     Field::Payload(payload) => {
                         node.payload = payload;
                         changed.insert(id);
@@ -169,6 +172,7 @@ fn node_of(spec: &NodeSpec<u32>) -> ModelNode {
         address: info.address().map(str::to_owned),
         zone: info.zone().to_vec(),
         attributes: info.attributes().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        state: info.state(),
         payload: *spec.payload(),
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use ringway::layout::Layout;
 use ringway::scheme::Scheme;
-use ringway::{Native, Node, NodeSpec, Point, Share, Table};
+use ringway::{Native, Node, NodeSpec, Point, Share, State, Table};
 
 use super::Rng;
 use super::schemes::{Listed, SALT, Spied, Weak, weak_label};
@@ -21,18 +21,20 @@ pub struct ModelNode {
     pub address: Option<String>,
     pub zone: Vec<String>,
     pub attributes: BTreeMap<String, String>,
+    pub state: State,
     pub payload: u32,
 }
 
 impl ModelNode {
     pub fn new(id: impl Into<String>) -> Self {
         let attributes = BTreeMap::new();
-        Self { id: id.into(), weight: 1, active_points: None, address: None, zone: Vec::new(), attributes, payload: 0 }
+        let (id, zone, state) = (id.into(), Vec::new(), State::Up);
+        Self { id, weight: 1, active_points: None, address: None, zone, attributes, state, payload: 0 }
     }
 
     pub fn spec(&self) -> NodeSpec<u32> {
         let spec = NodeSpec::new(&*self.id).with_weight(self.weight).with_active_points(self.active_points);
-        let spec = spec.with_zone(self.zone.iter().cloned());
+        let spec = spec.with_zone(self.zone.iter().cloned()).with_state(self.state);
         let spec = match &self.address {
             Some(address) => spec.with_address(&**address),
             None => spec,
@@ -50,6 +52,7 @@ impl ModelNode {
             address: info.address().map(str::to_owned),
             zone: info.zone().to_vec(),
             attributes: info.attributes().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            state: info.state(),
             payload: *node.payload(),
         }
     }

@@ -88,9 +88,9 @@ def key_point(key):
     return seahash(key.encode()) >> 32
 
 
-def node(id, weight=1, active_points=None, address=None, zone=(), attributes=()):
+def node(id, weight=1, active_points=None, address=None, zone=(), attributes=(), state="up"):
     """`attributes` is a list of pairs, in the order in which cluster.json shows them."""
-    return dict(id=id, weight=weight, active_points=active_points, address=address, zone=list(zone), attributes=list(attributes))
+    return dict(id=id, weight=weight, active_points=active_points, address=address, zone=list(zone), attributes=list(attributes), state=state)
 
 
 class Cluster:
@@ -159,7 +159,7 @@ class Cluster:
         data += le32(len(n["zone"])) + b"".join(str_(label.encode()) for label in n["zone"])
         attributes = sorted((k.encode(), v.encode()) for k, v in n["attributes"])
         data += le32(len(attributes)) + b"".join(str_(k) + str_(v) for k, v in attributes)
-        return blake(b"ringway.snode.1", data + b"\x00")  # 0: configured up
+        return blake(b"ringway.snode.1", data + bytes([["up", "draining", "down"].index(n["state"])]))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -290,6 +290,8 @@ def cases():
         node("zero", 0, address="[2001:db8::7]:6379", zone=["us", "us-east-1c"], attributes=[("quote", 'a"b\\c')]),
         node("unicode", 1, None, "кэш.example:1", ["北", "🌍"], [("🔑", "🦀")]),
         node("bare"),
+        node("draining", state="draining"),
+        node("down", 2, zone=["eu"], attributes=[("k", "v")], state="down"),
     ]
     yield "spec-fields", Cluster(full), ()
     empty_fields = [
@@ -343,6 +345,8 @@ def cluster_json(cluster):
             fields.append('"address": %s' % text(n["address"]))
         if n["zone"]:
             fields.append('"zone": %s' % text(n["zone"]))
+        if n["state"] != "up":
+            fields.append('"state": %s' % text(n["state"]))
         if n["attributes"]:
             fields.append('"attributes": {%s}' % ", ".join("%s: %s" % (text(k), text(v)) for k, v in n["attributes"]))
         rows.append("    {%s}" % ", ".join(fields))

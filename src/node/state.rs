@@ -1,0 +1,76 @@
+//! The configured state of a node. Rank 1.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Whether a node takes traffic, as it is configured.
+///
+/// Part of the node's description: it is set by a delta, and in the spec fingerprint. Schemes that reproduce a system
+/// which rebuilds its ring without its absent servers give no points to a node that is [`Down`](Self::Down); with all
+/// others, the native one among them, the state moves no point.
+///
+/// ```
+/// use ringway::State;
+/// assert_eq!("draining".parse(), Ok(State::Draining));
+/// assert_eq!(State::Down.to_string(), "down");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum State {
+    /// Takes all traffic.
+    #[default]
+    Up,
+    /// Takes what it has, and nothing new.
+    Draining,
+    /// Takes nothing.
+    Down,
+}
+
+impl State {
+    /// All states.
+    pub const ALL: [Self; 3] = [Self::Up, Self::Draining, Self::Down];
+
+    /// Returns the name: `up`, `draining` or `down`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Draining => "draining",
+            Self::Down => "down",
+        }
+    }
+
+    /// The byte that stands for it in the spec fingerprint.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Up => 0,
+            Self::Draining => 1,
+            Self::Down => 2,
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for State {
+    type Err = ParseStateError;
+
+    fn from_str(text: &str) -> Result<Self, ParseStateError> {
+        Self::ALL.into_iter().find(|state| state.name() == text).ok_or(ParseStateError)
+    }
+}
+
+/// A text is not the name of a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParseStateError;
+
+impl fmt::Display for ParseStateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a state is up, draining or down")
+    }
+}
+
+impl std::error::Error for ParseStateError {}
