@@ -108,7 +108,9 @@ pub use table::{Applied, Table, TableError};
 
 /// Placement schemes: how nodes become points and keys become a point.
 pub mod scheme {
-    pub use crate::hash::{Assignment, LabelHash, Labelled, Native, Scheme, SeaHash, XxHash3, Xxh3};
+    pub use crate::hash::{
+        Assignment, LabelHash, Labelled, MatchRule, Native, OutOfService, Scheme, SeaHash, XxHash3, Xxh3,
+    };
 }
 
 /// The README's example, compiled and run with the doc tests.

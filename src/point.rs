@@ -63,12 +63,20 @@ pub trait Point: Copy + Ord + Hash + fmt::Debug + Default + Send + Sync + sealed
     fn part(self, parts: u32) -> (u32, u16);
     /// Returns the point as a number in `0..2^BITS`.
     fn to_u128(self) -> u128;
+    /// Returns half the point as a number, rounded down.
+    #[doc(hidden)]
+    #[must_use]
+    fn half(self) -> Self;
+    /// The point opposite of [`MIN`](Self::MIN): half of the circle.
+    #[doc(hidden)]
+    const HALF: Self;
     /// Returns the point with the smallest distance above [`MIN`](Self::MIN): the number 1.
     const ONE: Self;
 }
 
 impl Point for u32 {
     const BITS: u32 = 32;
+    const HALF: Self = 1 << 31;
     const MIN: Self = 0;
     const MAX: Self = Self::MAX;
     const ONE: Self = 1;
@@ -103,6 +111,10 @@ impl Point for u32 {
         let scaled = u64::from(self) * u64::from(parts);
         (high_u32(scaled), high_u15(low_u32(scaled)))
     }
+    #[inline(always)]
+    fn half(self) -> Self {
+        self >> 1
+    }
     fn to_u128(self) -> u128 {
         u128::from(self)
     }
@@ -110,6 +122,7 @@ impl Point for u32 {
 
 impl Point for u64 {
     const BITS: u32 = 64;
+    const HALF: Self = 1 << 63;
     const MIN: Self = 0;
     const MAX: Self = Self::MAX;
     const ONE: Self = 1;
@@ -145,6 +158,10 @@ impl Point for u64 {
         let scaled = u128::from(self) * u128::from(parts);
         ((scaled >> 64) as u32, high_u15((scaled >> 32) as u32))
     }
+    #[inline(always)]
+    fn half(self) -> Self {
+        self >> 1
+    }
     fn to_u128(self) -> u128 {
         u128::from(self)
     }
@@ -152,6 +169,7 @@ impl Point for u64 {
 
 impl Point for u128 {
     const BITS: u32 = 128;
+    const HALF: Self = 1 << 127;
     const MIN: Self = 0;
     const MAX: Self = Self::MAX;
     const ONE: Self = 1;
@@ -186,6 +204,10 @@ impl Point for u128 {
     #[inline(always)]
     fn part(self, parts: u32) -> (u32, u16) {
         ((self >> 64) as u64).part(parts)
+    }
+    #[inline(always)]
+    fn half(self) -> Self {
+        self >> 1
     }
     fn to_u128(self) -> u128 {
         self

@@ -82,10 +82,13 @@ struct Greedy;
 impl Scheme for Greedy {
     type Point = u64;
     type Seed = ();
-    const ORDER_FREE: bool = true;
 
     fn id(&self) -> &str {
         "greedy"
+    }
+
+    fn order_free(&self) -> bool {
+        true
     }
 
     fn placement_bytes(&self, _: &NodeInfo, _: &mut Vec<u8>) {}

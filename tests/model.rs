@@ -11,6 +11,7 @@ use common::model::{self, ModelNode, Part, Rule, View};
 use common::schemes::{Listed, Spied, Weak};
 use common::{Rng, env_number};
 use ringway::layout::{Auto, Eytzinger, Layout, Sorted};
+use ringway::scheme::{MatchRule, Scheme};
 use ringway::{CommitError, CommitReport, Delta, DeltaError, Handle, Native, Reader, Ring, Table, Writer};
 
 fn native() -> Native {
@@ -18,7 +19,7 @@ fn native() -> Native {
 }
 
 fn weak<P>(name: &'static str, place: fn(u8) -> P) -> Weak<P> {
-    Weak { name, place }
+    Weak { name, place, rule: MatchRule::AtOrAfter }
 }
 
 /// The heads of all points are equal, the tails differ in their last bits and in their first.
@@ -68,6 +69,30 @@ fn weak_with_one_point_for_all() {
 #[test]
 fn weak_u128_with_the_ends_of_the_circle() {
     run::<_, Eytzinger<u128>>(weak("weak-ends", |hash| if hash % 2 == 0 { 0 } else { u128::MAX }), 0x5EED_000C);
+}
+
+#[test]
+fn weak_by_the_point_after() {
+    let rule = MatchRule::After;
+    run::<_, Auto<u32>>(Weak { rule, ..weak("after", |hash| u32::from(hash) << 24) }, 0x5EED_000D);
+    run::<_, Auto<u64>>(Weak { rule, ..weak("after-64", one_head_u64) }, 0x5EED_000E);
+    run::<_, Sorted<u128>>(Weak { rule, ..weak("after-128", one_head_u128) }, 0x5EED_000F);
+    run::<_, Auto<u32>>(Weak { rule, ..weak("after-one", |_| u32::MAX) }, 0x5EED_0010);
+}
+
+#[test]
+fn weak_by_the_nearest_point() {
+    let rule = MatchRule::Nearest;
+    run::<_, Auto<u32>>(Weak { rule, ..weak("near", |hash| u32::from(hash) << 24) }, 0x5EED_0011);
+    run::<_, Eytzinger<u32>>(Weak { rule, ..weak("near-low", u32::from) }, 0x5EED_0012);
+    run::<_, Auto<u64>>(Weak { rule, ..weak("near-64", one_head_u64) }, 0x5EED_0013);
+    run::<_, Sorted<u128>>(Weak { rule, ..weak("near-128", one_head_u128) }, 0x5EED_0014);
+    run::<_, Auto<u32>>(Weak { rule, ..weak("near-one", |_| u32::MAX) }, 0x5EED_0015);
+    run::<_, Auto<u32>>(Weak { rule, ..weak("near-two", |hash| u32::MAX - u32::from(hash & 1)) }, 0x5EED_0016);
+    let ends = |hash| if hash % 2 == 0 { 0 } else { u128::MAX };
+    run::<_, Auto<u128>>(Weak { rule, ..weak("near-ends", ends) }, 0x5EED_0017);
+    let list = Listed { weak: Weak { rule, ..weak("near-list", |hash| u32::from(hash) << 24) }, group: 2 };
+    run::<_, Auto<u32>>(list, 0x5EED_0018);
 }
 
 #[test]
@@ -136,7 +161,7 @@ fn run<S: Rule, L: Layout<S::Point>>(scheme: S, seed: u64) {
         for what in ["published", "unchanged", "refused", "list", "list unchanged", "moved keys"] {
             assert!(world.seen.contains_key(what), "no change was of the kind \"{what}\"");
         }
-        assert_eq!(world.seen.contains_key("only the order"), !S::ORDER_FREE);
+        assert_eq!(world.seen.contains_key("only the order"), !world.scheme.order_free());
     }
 }
 
@@ -219,7 +244,7 @@ impl<S: Rule, L: Layout<S::Point>> World<S, L> {
         let next = View::new(&self.scheme, &batch.nodes);
         let (before, after) = (self.view.parts.clone(), next.parts.clone());
         let publishes = !(batch.added.is_empty() && batch.removed.is_empty() && batch.changed.is_empty())
-            || !S::ORDER_FREE && batch.nodes != self.nodes;
+            || !self.scheme.order_free() && batch.nodes != self.nodes;
         let ids = |ids: &[ringway::NodeId]| ids.iter().map(ToString::to_string).collect::<Vec<_>>();
         let sorted = |ids: &BTreeSet<String>| ids.iter().cloned().collect::<Vec<_>>();
         let visible = self.reader.version();
@@ -313,7 +338,7 @@ impl<S: Rule, L: Layout<S::Point>> World<S, L> {
         self.view.check(&self.scheme, table, &mut self.rng);
 
         let mut nodes = self.nodes.clone();
-        if S::ORDER_FREE {
+        if self.scheme.order_free() {
             self.rng.shuffle(&mut nodes);
         }
         let specs = nodes.iter().map(ModelNode::spec);

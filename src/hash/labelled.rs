@@ -118,10 +118,14 @@ impl<H: LabelHash> fmt::Debug for Labelled<H> {
 impl<H: LabelHash> Scheme for Labelled<H> {
     type Point = u32;
     type Seed = ();
-    const ORDER_FREE: bool = true;
 
     fn id(&self) -> &str {
         Self::ID
+    }
+
+    #[inline]
+    fn order_free(&self) -> bool {
+        true
     }
 
     // No option bytes: points per weight decides nothing that the active points don't.

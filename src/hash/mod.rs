@@ -54,8 +54,8 @@ use crate::point::Point;
 /// impl Scheme for Toy {
 ///     type Point = u32;
 ///     type Seed = ();
-///     const ORDER_FREE: bool = true;
 ///     fn id(&self) -> &str { "toy" }
+///     fn order_free(&self) -> bool { true }
 ///     fn placement_bytes(&self, node: &NodeInfo, out: &mut Vec<u8>) { out.extend(node.weight().to_le_bytes()) }
 ///     fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<()>>) -> Result<(), SchemeError> {
 ///         out.extend((0..).zip(nodes).map(|(tie, node)| Assignment { seed: (), points: u64::from(node.weight()) * 100, tie }));
@@ -77,15 +77,29 @@ pub trait Scheme: Clone + fmt::Debug + Send + Sync + 'static {
     type Point: Point;
     /// What a node's sequence of points depends on beside its id. Equal seeds and ids mean equal sequences.
     type Seed: Clone + PartialEq + fmt::Debug + Send + Sync + 'static;
-    /// Whether placement is independent of the order in which nodes are listed. If so, nodes are given to
-    /// [`assign`](Self::assign) in the order of their ids' bytes; else in list order.
-    const ORDER_FREE: bool;
 
     /// Returns the scheme's name; part of the placement fingerprint.
     fn id(&self) -> &str;
 
-    /// Appends the options that placement depends on, in a fixed encoding; part of the placement fingerprint. A secret
-    /// must go in as a one-way function of it.
+    /// Whether placement is independent of the order in which nodes are listed. If so, nodes are given to
+    /// [`assign`](Self::assign) in the order of their ids' bytes; else in list order. Fixed for the life of a scheme.
+    fn order_free(&self) -> bool;
+
+    /// Returns which point a key belongs to. Fixed for the life of a scheme.
+    ///
+    /// Inline it: a lookup asks, and where it is a constant that costs nothing.
+    #[inline]
+    fn match_rule(&self) -> MatchRule {
+        MatchRule::AtOrAfter
+    }
+
+    /// Returns what happens to a node that is out of service.
+    fn out_of_service(&self) -> OutOfService {
+        OutOfService::StepOn { points: None }
+    }
+
+    /// Appends the options that placement depends on, in a fixed encoding that shows its own end; part of the placement
+    /// fingerprint. A secret must go in as a one-way function of it.
     fn option_bytes(&self, out: &mut Vec<u8>) {
         let _ = out;
     }
@@ -125,4 +139,37 @@ pub struct Assignment<S> {
     /// The node's place among nodes with an equal point: the smallest owns it. If two nodes have the same, the one that
     /// stands first in the list given to `assign` does.
     pub tie: u32,
+}
+
+/// Which of a ring's points a key belongs to.
+///
+/// Layouts know only the first of these: tables turn the others into it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum MatchRule {
+    /// The first point at or clockwise of the key's: `point >= key`, wrapping. What most systems do.
+    #[default]
+    AtOrAfter,
+    /// The first point clockwise of the key's: `point > key`, wrapping.
+    ///
+    /// Asked as [`AtOrAfter`](Self::AtOrAfter) of the place after the key's.
+    After,
+    /// The nearest point. Halfway between two it is the one before; of equal points, the first if the key comes before
+    /// them or meets them, the last if it comes after.
+    ///
+    /// A table of such a scheme is searched by the last places that are nearest to each point; it keeps its points apart
+    /// from these, which costs 6 bytes a point or more.
+    Nearest,
+}
+
+/// What happens to the keys of a node that is out of service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OutOfService {
+    /// The ring is built without it: a node that is configured [`Down`](crate::State::Down) gets no points, which may move
+    /// the points of others where they depend on it.
+    Rebuild,
+    /// It keeps its points, and its keys go on clockwise to the first point whose node is in service.
+    StepOn {
+        /// How many points, of different value, are looked at before a key counts as without owner; `None` for all.
+        points: Option<u32>,
+    },
 }

@@ -94,11 +94,11 @@ where
             spec: table.spec_fingerprint(),
         };
         // Publishing drops old tables too; the new one is out by then, so its version must be known whatever they do.
-        let published = catch_unwind(AssertUnwindSafe(|| self.inner.publish(table)));
+        let published = catch_unwind(AssertUnwindSafe(|| self.inner.publish(table).is_ok()));
         self.versions.announce(self.inner.current().version());
         match published {
-            Ok(Ok(())) => Ok(report),
-            Ok(Err(_)) => unreachable!("`ready` said Ok and only a publish can change that"),
+            Ok(true) => Ok(report),
+            Ok(false) => unreachable!("`ready` said Ok and only a publish can change that"),
             Err(panic) => resume_unwind(panic),
         }
     }

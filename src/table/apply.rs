@@ -52,12 +52,13 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     }
 
     fn finish(&self, draft: Draft<S>, delta: Delta<T>) -> Applied<T, S, L> {
-        let Draft { touched, members, by_id, list, points, reordered, removed, added } = draft;
-        let layout = if reordered {
-            // An edit doesn't say which equal points changed places, so there is nothing to patch by.
-            L::build(points)
+        let Draft { touched, members, by_id, list, boundaries, apart, reordered, removed, added } = draft;
+        let layout = if reordered || apart.is_some() {
+            // There is nothing to patch by: the edit doesn't say which equal points changed places, nor that a point
+            // that comes or goes moves its neighbour's boundary.
+            L::build(boundaries)
         } else {
-            self.layout.patch(points, &Edit { removed: &removed, added: &added })
+            self.layout.patch(boundaries, &Edit { removed: &removed, added: &added })
         };
 
         let mut payloads: HashMap<Slot, Arc<T>> = HashMap::with_capacity(touched.slots.len());
@@ -98,6 +99,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             points_removed: removed.len(),
             table: Self {
                 layout,
+                apart,
                 nodes,
                 scheme: self.scheme.clone(),
                 members,
@@ -123,12 +125,13 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         let mut delta = Delta::new();
         let mut listed: HashMap<NodeId, ()> = HashMap::new();
         let mut order = Vec::new();
+        let order_free = self.scheme.order_free();
         for spec in nodes {
             let id = spec.info.id.clone();
             if listed.insert(id.clone(), ()).is_some() {
                 return Err(DeltaError::DuplicateId { id: shown(id.as_str()) });
             }
-            if !S::ORDER_FREE {
+            if !order_free {
                 order.push(id.as_str().to_owned());
             }
             let Some(old) = self.node(id.as_str()) else {
@@ -161,6 +164,6 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         }
         let gone = self.nodes().map(Node::id).filter(|id| !listed.contains_key(id.as_str()));
         delta.extend(gone.map(|id| Change::Remove { id: id.as_str().to_owned() }).collect::<Vec<_>>());
-        Ok(if S::ORDER_FREE { delta } else { delta.with_order(order) })
+        Ok(if order_free { delta } else { delta.with_order(order) })
     }
 }

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use super::boundary::nearest;
 use super::{Table, fingerprints};
-use crate::hash::Scheme;
+use crate::hash::{MatchRule, Scheme};
 use crate::layout::Layout;
 use crate::node::{NodeInfo, Slot};
 use crate::point::{Point, Share};
@@ -51,7 +52,9 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         let ids: Vec<&[u8]> = self.by_id.iter().map(|slot| self.nodes[slot.index()].id().as_bytes()).collect();
         check("T4", ids.is_sorted_by(|a, b| a < b), &|| "ids are not in order, or doubled".into())?;
         check("T4", self.by_id.iter().all(live) && ids.len() == count, &|| "ids and members differ".into())?;
-        check("T4", self.list.is_none() == S::ORDER_FREE, &|| "list order is kept where it isn't read".into())?;
+        check("T4", self.list.is_none() == self.scheme.order_free(), &|| {
+            "list order is kept where it isn't read".into()
+        })?;
         if let Some(list) = &self.list {
             let sorted = |slots: &[Slot]| {
                 let mut slots = slots.to_vec();
@@ -82,8 +85,14 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         }
         expected.sort_unstable();
         check("T1", expected.len() == self.len(), &|| format!("{} points, not {}", self.len(), expected.len()))?;
-        for (rank, (&(point, .., slot), found)) in expected.iter().zip(self.layout.points().iter()).enumerate() {
+        for (rank, (&(point, .., slot), found)) in expected.iter().zip(self.points_array().iter()).enumerate() {
             check("T1", found == (point, slot), &|| format!("rank {rank} holds {found:?}, not {point:?} of {slot:?}"))?;
+        }
+        let apart = self.scheme.match_rule() == MatchRule::Nearest;
+        check("T6", self.apart.is_some() == apart, &|| "points are kept apart where they need not be".into())?;
+        if let Some(apart) = &self.apart {
+            let (boundaries, _) = nearest(apart.points.clone()).map_err(|error| refused(&error))?;
+            check("T6", boundaries == *self.layout.points(), &|| "the layout's boundaries are not the points'".into())?;
         }
         let members: Vec<_> = self.canonical().iter().filter_map(|slot| self.members[slot.index()].as_ref()).collect();
         let prints = fingerprints(&self.scheme, members.iter().copied());

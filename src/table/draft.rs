@@ -11,11 +11,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::boundary::{Apart, nearest};
 use super::merge::{MergeError, Placed, merge, reorder_ties};
 use super::{Member, Table, tie_ranks};
 use crate::delta::{Change, Delta, Field};
 use crate::error::{DeltaError, shown};
-use crate::hash::{Assignment, Digest, Digester, Scheme, node_spec_digest};
+use crate::hash::{Assignment, Digest, Digester, MatchRule, Scheme, node_spec_digest};
 use crate::layout::{Layout, PointArray};
 use crate::node::{Limits, NodeInfo, Slot};
 use crate::point::{index, position};
@@ -26,7 +27,9 @@ pub(super) struct Draft<S: Scheme> {
     pub(super) members: Box<[Option<Member<S::Seed>>]>,
     pub(super) by_id: Box<[Slot]>,
     pub(super) list: Option<Box<[Slot]>>,
-    pub(super) points: PointArray<S::Point>,
+    /// What the layout is built over: the points, or their boundaries if there are points apart.
+    pub(super) boundaries: PointArray<S::Point>,
+    pub(super) apart: Option<Box<Apart<S::Point>>>,
     /// Whether equal points changed their order, which `removed` and `added` don't tell.
     pub(super) reordered: bool,
     pub(super) removed: Vec<(S::Point, Slot)>,
@@ -90,18 +93,26 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             MergeError::OutOfMemory => DeltaError::OutOfMemory { points: next_len },
             MergeError::Missing(slot) => self.not_pure(Some(self.nodes[slot.index()].info())),
         };
-        let mut points = merge(self.layout.points(), &removed, &added, new_rank).map_err(failed)?;
+        let mut points = merge(self.points_array(), &removed, &added, new_rank).map_err(failed)?;
         let reordered = self.survivors_reordered(canonical, &members);
         if reordered {
             points = reorder_ties(&points, new_rank).map_err(failed)?;
         }
+        let (boundaries, apart) = match self.scheme.match_rule() {
+            MatchRule::AtOrAfter | MatchRule::After => (points, None),
+            MatchRule::Nearest => {
+                let (boundaries, apart) = nearest(points).map_err(|_| failed(MergeError::OutOfMemory))?;
+                (boundaries, Some(Box::new(apart)))
+            }
+        };
         let unranked = |placed: Vec<Placed<S::Point>>| placed.into_iter().map(|p| (p.point, p.slot)).collect();
         Ok(Some(Draft {
             touched,
             members,
             by_id,
             list,
-            points,
+            boundaries,
+            apart,
             reordered,
             removed: unranked(removed),
             added: unranked(added),

@@ -11,9 +11,11 @@
 //!   point leads there. The last slot is live; with no live node there are no slots at all.
 //! - T4: `by_id` holds the live slots in the order of their ids' bytes; `list` holds the same slots in list order, and is
 //!   kept only for schemes that read it.
+//! - T6: the layout is built over the points; under the nearest rule over their boundaries, and `apart` holds the points.
 //! - T5: the fingerprints are those of the nodes and the scheme.
 
 mod apply;
+mod boundary;
 mod check;
 mod draft;
 mod merge;
@@ -23,9 +25,10 @@ pub use check::TableError;
 
 use std::fmt;
 
+use self::boundary::Apart;
 use crate::delta::{Change, Delta};
 use crate::error::DeltaError;
-use crate::hash::{Digest, Digester, Fingerprint, Native, Scheme};
+use crate::hash::{Digest, Digester, Fingerprint, MatchRule, Native, Scheme};
 use crate::layout::{Auto, Layout, PointArray};
 use crate::node::{Limits, Node, NodeSpec, Slot};
 use crate::point::{Point, Share, index, position};
@@ -44,6 +47,8 @@ use crate::point::{Point, Share, index, position};
 /// ```
 pub struct Table<T = (), S: Scheme = Native, L: Layout<S::Point> = Auto<<S as Scheme>::Point>> {
     layout: L,
+    /// The points, if the layout is built over other boundaries.
+    apart: Option<Box<Apart<S::Point>>>,
     nodes: Box<[Node<T>]>,
     scheme: S,
     members: Box<[Option<Member<S::Seed>>]>,
@@ -69,13 +74,15 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     #[must_use]
     pub fn empty(scheme: S) -> Self {
         let (placement, spec) = fingerprints(&scheme, std::iter::empty());
+        let list = (!scheme.order_free()).then(Box::default);
         Self {
             layout: L::build(PointArray::empty()),
+            apart: (scheme.match_rule() == MatchRule::Nearest).then(|| Box::new(Apart::empty())),
             nodes: Box::default(),
             scheme,
             members: Box::default(),
             by_id: Box::default(),
-            list: (!S::ORDER_FREE).then(Box::default),
+            list,
             version: 0,
             placement,
             spec,
@@ -132,7 +139,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     #[inline]
     #[must_use]
     pub fn owner_at(&self, point: S::Point) -> Option<&Node<T>> {
-        self.layout.owner(point).map(|slot| &self.nodes[slot.index()])
+        self.layout.owner(self.asked(point)).map(|slot| &self.nodes[slot.index()])
     }
 
     /// Looks up `keys[i]` into `out[i]` for each i below the shorter of the two lengths, and returns that length; the rest
@@ -151,8 +158,12 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     pub fn owner_at_batch<'t>(&'t self, points: &[S::Point], out: &mut [Option<&'t Node<T>>]) -> usize {
         let len = points.len().min(out.len());
         let mut slots = [Slot::default(); BATCH];
+        let mut asked = [S::Point::MIN; BATCH];
         for (points, out) in points[..len].chunks(BATCH).zip(out.chunks_mut(BATCH)) {
-            let mut owners = self.owners_of(points, &mut slots);
+            for (asked, &point) in asked.iter_mut().zip(points) {
+                *asked = self.asked(point);
+            }
+            let mut owners = self.owners_of(&asked[..points.len()], &mut slots);
             out[..points.len()].fill_with(|| owners.next().flatten());
         }
         len
@@ -181,7 +192,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         let mut number = 0;
         for keys in keys.chunks(BATCH) {
             for (point, key) in points.iter_mut().zip(keys) {
-                *point = self.scheme.key_point(key.as_ref());
+                *point = self.asked(self.scheme.key_point(key.as_ref()));
             }
             for owner in self.owners_of(&points[..keys.len()], &mut slots) {
                 each(number, owner);
@@ -190,7 +201,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         }
     }
 
-    /// The owners of at most `BATCH` points, each `None` if there are no points.
+    /// The owners of at most `BATCH` places that the layout is asked for, each `None` if there are no points.
     fn owners_of<'s>(
         &self,
         points: &[S::Point],
@@ -206,13 +217,13 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     /// Returns the number of points.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.layout.points().len()
+        self.points_array().len()
     }
 
     /// Whether there are no points, so that every lookup gives `None`. There may be nodes, all of weight 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.layout.points().is_empty()
+        self.points_array().is_empty()
     }
 
     /// Returns the number of nodes.
@@ -244,7 +255,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     /// Returns all points with their nodes, in ring order from the smallest point; equal points in their total order,
     /// owner first. Nothing for a ring without points.
     pub fn points(&self) -> impl ExactSizeIterator<Item = (S::Point, &Node<T>)> {
-        self.layout.points().iter().map(|(point, slot)| (point, &self.nodes[slot.index()]))
+        self.points_array().iter().map(|(point, slot)| (point, &self.nodes[slot.index()]))
     }
 
     /// Returns each node with its exact share of the circle, in the order of [`nodes`](Self::nodes). Unless the ring has
@@ -267,6 +278,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     }
 
     fn shares_by_slot(&self) -> Vec<Share> {
+        // Under the rule `>` each arc lies one place back, which changes no length.
         let points = self.layout.points();
         let mut shares = vec![Share::new(0, S::Point::BITS); self.nodes.len()];
         let Some(last) = points.len().checked_sub(1) else { return shares };
@@ -310,7 +322,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         &self.scheme
     }
 
-    /// Returns the layout.
+    /// Returns the layout. Under [`MatchRule::Nearest`] its points are the boundaries between the table's
+    /// [`points`](Self::points).
     #[must_use]
     pub fn layout(&self) -> &L {
         &self.layout
@@ -319,7 +332,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     /// Returns the memory of points and index, in bytes; nodes aren't counted.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.layout.points().bytes() + self.layout.index_bytes()
+        let apart = self.apart.as_ref().map_or(0, |apart| apart.points.bytes());
+        self.layout.points().bytes() + self.layout.index_bytes() + apart
     }
 
     pub(crate) fn set_version(&mut self, version: u64) {

@@ -288,7 +288,7 @@ pub fn refused<S: Rule>(rng: &mut Rng, scheme: &S, nodes: &[ModelNode]) -> (Delt
 
 /// The first node, in the order that counts, with which the points pass the limit.
 fn too_many_points<S: Rule>(scheme: &S, nodes: &[ModelNode], delta: &Delta<u32>) -> DeltaError {
-    let next = canonical::<S>(&apply(nodes, delta.changes().to_vec()).nodes);
+    let next = canonical(scheme, &apply(nodes, delta.changes().to_vec()).nodes);
     let mut points = 0;
     for (node, part) in next.iter().zip(scheme.parts(&next)) {
         points += part.count;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
-use ringway::scheme::{Assignment, Scheme};
+use ringway::scheme::{Assignment, MatchRule, Scheme};
 use ringway::{NodeId, NodeInfo, SchemeError};
 
 /// Who lives, and which threads dropped how many.
@@ -84,10 +84,17 @@ impl<S: Clone> Clone for Booked<S> {
 impl<S: Scheme> Scheme for Booked<S> {
     type Point = S::Point;
     type Seed = S::Seed;
-    const ORDER_FREE: bool = S::ORDER_FREE;
 
     fn id(&self) -> &str {
         self.inner.id()
+    }
+
+    fn order_free(&self) -> bool {
+        self.inner.order_free()
+    }
+
+    fn match_rule(&self) -> MatchRule {
+        self.inner.match_rule()
     }
 
     fn option_bytes(&self, out: &mut Vec<u8>) {

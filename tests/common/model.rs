@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use ringway::layout::Layout;
-use ringway::scheme::Scheme;
+use ringway::scheme::{MatchRule, Scheme};
 use ringway::{Native, Node, NodeSpec, Point, Share, State, Table};
 
 use super::Rng;
@@ -186,9 +186,9 @@ pub fn spec<S: Rule>(scheme: &S, nodes: &[ModelNode]) -> String {
 }
 
 /// The nodes in the order that counts for the scheme.
-pub fn canonical<S: Rule>(nodes: &[ModelNode]) -> Vec<ModelNode> {
+pub fn canonical<S: Rule>(scheme: &S, nodes: &[ModelNode]) -> Vec<ModelNode> {
     let mut nodes = nodes.to_vec();
-    if S::ORDER_FREE {
+    if scheme.order_free() {
         nodes.sort_by(|a, b| a.id.as_bytes().cmp(b.id.as_bytes()));
     }
     nodes
@@ -201,13 +201,14 @@ pub struct View<P> {
     pub parts: BTreeMap<String, Part>,
     /// Every point with its node's id, in ring order.
     pub sequence: Vec<(P, String)>,
-    /// The owner at each distinct point.
-    owners: BTreeMap<P, String>,
+    /// The first and the last node at each distinct point.
+    owners: BTreeMap<P, (String, String)>,
+    rule: MatchRule,
 }
 
 impl<P: Point> View<P> {
     pub fn new<S: Rule<Point = P>>(scheme: &S, nodes: &[ModelNode]) -> Self {
-        let nodes = canonical::<S>(nodes);
+        let nodes = canonical(scheme, nodes);
         let parts = scheme.parts(&nodes);
         let mut placed = Vec::new();
         for (place, (node, part)) in nodes.iter().zip(&parts).enumerate() {
@@ -218,15 +219,27 @@ impl<P: Point> View<P> {
         let sequence: Vec<_> = placed.iter().map(|&(point, _, place, _)| (point, nodes[place].id.clone())).collect();
         let mut owners = BTreeMap::new();
         for (point, id) in &sequence {
-            owners.entry(*point).or_insert_with(|| id.clone());
+            owners.entry(*point).or_insert_with(|| (id.clone(), id.clone())).1.clone_from(id);
         }
         let parts = nodes.iter().map(|node| node.id.clone()).zip(parts).collect();
-        Self { nodes, parts, sequence, owners }
+        Self { nodes, parts, sequence, owners, rule: scheme.match_rule() }
     }
 
+    /// The rule in words, over the distinct points.
     pub fn owner(&self, x: P) -> Option<&str> {
-        let found = self.owners.range(x..).next().or_else(|| self.owners.first_key_value());
-        found.map(|(_, id)| id.as_str())
+        let from = |x: P| self.owners.range(x..).next().or_else(|| self.owners.first_key_value());
+        let (&next, (first, _)) = from(x)?;
+        let owner = match self.rule {
+            MatchRule::AtOrAfter => first,
+            MatchRule::After => &from(x.clockwise(P::ONE))?.1.0,
+            MatchRule::Nearest => {
+                let before = self.owners.range(..x).next_back().or_else(|| self.owners.last_key_value());
+                let (&previous, (_, last)) = before?;
+                // Around the circle if it is the same point again: 2^BITS steps, of which x's distance is the rest.
+                if x.steps_from(previous) <= next.steps_from(x) { last } else { first }
+            }
+        };
+        Some(owner)
     }
 
     /// The place below, wrapping.
@@ -239,22 +252,55 @@ impl<P: Point> View<P> {
         let mut points: Vec<P> = self.owners.keys().copied().collect();
         rng.shuffle(&mut points);
         points.truncate(at_most);
+        let mut middles: Vec<P> = Vec::new();
+        let around = self.owners.keys().chain(self.owners.keys().next());
+        for (&from, &to) in self.owners.keys().zip(around.skip(1)) {
+            // Half of the gap, in numbers: the whole circle if there is one point alone.
+            let gap = to.to_u128().wrapping_sub(from.to_u128()) & Self::mask();
+            let half = if gap == 0 { 1 << (P::BITS - 1) } else { gap / 2 };
+            middles.push(Self::of(from.to_u128().wrapping_add(half)));
+        }
+        rng.shuffle(&mut middles);
+        middles.truncate(at_most);
+        points.append(&mut middles);
         let near = points.iter().flat_map(|&point| [Self::below(point), point, point.clockwise(P::ONE)]);
         near.chain([P::MIN, P::MAX]).collect()
+    }
+
+    fn mask() -> u128 {
+        u128::MAX >> (128 - P::BITS)
+    }
+
+    /// The point at this place of the circle.
+    fn of(place: u128) -> P {
+        let place = place & Self::mask();
+        // By bits, as the trait has no other way from a number to a point.
+        (0..P::BITS).rev().fold(P::MIN, |point, bit| {
+            let doubled = point.clockwise(point);
+            if place >> bit & 1 == 1 { doubled.clockwise(P::ONE) } else { doubled }
+        })
     }
 
     /// Places owned, by id, for a circle of 2^32 or 2^64 places; wider ones are counted modulo 2^128.
     pub fn shares(&self) -> BTreeMap<String, u128> {
         let mut shares: BTreeMap<String, u128> = self.nodes.iter().map(|node| (node.id.clone(), 0)).collect();
-        let circle = if P::BITS == 128 { 0 } else { 1u128 << P::BITS };
-        let Some((&last, _)) = self.owners.last_key_value() else { return shares };
-        let mut before = last.to_u128();
-        for (point, id) in &self.owners {
-            let point = point.to_u128();
-            let arc = if point > before { point - before } else { circle.wrapping_sub(before).wrapping_add(point) };
+        let mut give = |id: &String, places: u128| {
             let share = shares.get_mut(id).unwrap();
-            *share = share.wrapping_add(arc);
-            before = point;
+            *share = share.wrapping_add(places);
+        };
+        let Some(mut before) = self.owners.last_key_value() else { return shares };
+        for (point, (first, _)) in &self.owners {
+            let gap = point.to_u128().wrapping_sub(before.0.to_u128()) & Self::mask();
+            let nearer = match self.rule {
+                MatchRule::AtOrAfter | MatchRule::After => 0,
+                // Half of the circle after the point, and the point's own place.
+                MatchRule::Nearest if gap == 0 => (1 << (P::BITS - 1)) + 1,
+                MatchRule::Nearest => gap / 2,
+            };
+            give(&before.1.1, nearer);
+            let circle = if P::BITS == 128 { 0 } else { 1 << P::BITS };
+            give(first, if gap == 0 { circle } else { gap }.wrapping_sub(nearer));
+            before = self.owners.get_key_value(point).unwrap();
         }
         shares
     }

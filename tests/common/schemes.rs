@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ringway::scheme::{Assignment, Scheme};
+use ringway::scheme::{Assignment, MatchRule, Scheme};
 use ringway::{NodeId, NodeInfo, Point, SchemeError};
 
 /// A hash of 8 bits: with a few hundred points, nearly all of them collide.
@@ -44,6 +44,7 @@ pub struct Weak<P> {
     pub name: &'static str,
     /// Where the 256 hashes lie.
     pub place: fn(u8) -> P,
+    pub rule: MatchRule,
 }
 
 impl<P> Weak<P> {
@@ -53,10 +54,17 @@ impl<P> Weak<P> {
 impl<P: Point> Scheme for Weak<P> {
     type Point = P;
     type Seed = u32;
-    const ORDER_FREE: bool = true;
 
     fn id(&self) -> &str {
         self.name
+    }
+
+    fn match_rule(&self) -> MatchRule {
+        self.rule
+    }
+
+    fn order_free(&self) -> bool {
+        true
     }
 
     fn placement_bytes(&self, node: &NodeInfo, out: &mut Vec<u8>) {
@@ -110,10 +118,17 @@ impl<P> Listed<P> {
 impl<P: Point> Scheme for Listed<P> {
     type Point = P;
     type Seed = u32;
-    const ORDER_FREE: bool = false;
 
     fn id(&self) -> &str {
         self.weak.name
+    }
+
+    fn match_rule(&self) -> MatchRule {
+        self.weak.rule
+    }
+
+    fn order_free(&self) -> bool {
+        false
     }
 
     fn option_bytes(&self, out: &mut Vec<u8>) {
@@ -187,10 +202,17 @@ impl<S> Spied<S> {
 impl<S: Scheme> Scheme for Spied<S> {
     type Point = S::Point;
     type Seed = S::Seed;
-    const ORDER_FREE: bool = S::ORDER_FREE;
 
     fn id(&self) -> &str {
         self.inner.id()
+    }
+
+    fn order_free(&self) -> bool {
+        self.inner.order_free()
+    }
+
+    fn match_rule(&self) -> MatchRule {
+        self.inner.match_rule()
     }
 
     fn option_bytes(&self, out: &mut Vec<u8>) {
