@@ -109,7 +109,9 @@ pub use table::{Applied, Table, TableError};
 /// Placement schemes: how nodes become points and keys become a point.
 pub mod scheme {
     pub use crate::hash::{
-        Assignment, LabelHash, Labelled, MatchRule, Native, OutOfService, Scheme, SeaHash, XxHash3, Xxh3,
+        AnyScheme, AnyU32, Assignment, KeyTag, Label, LabelHash, Labelled, MatchRule, Native, NginxChash, OptionError,
+        OptionValue, OutOfService, ParseKeyTagError, PingoraV1, PingoraV2, RestyChash, Scheme, SchemeOptions, SeaHash,
+        Tagged, XxHash3, Xxh3,
     };
 }
 

@@ -4,16 +4,24 @@
 //! its points*. A scheme is what two programs must share to agree on where a key lives, so everything here is a promise:
 //! explicit little-endian bytes, no dependence on platform, thread or history.
 
+mod any;
+mod compat;
 mod fingerprint;
 mod labelled;
 mod native;
+mod options;
 mod seahash;
+mod tag;
 mod xxh3;
 
+pub use any::{AnyScheme, AnyU32};
+pub use compat::{Label, NginxChash, PingoraV1, PingoraV2, RestyChash};
 pub(crate) use fingerprint::{Digest, Digester, node_spec_digest};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
 pub use labelled::{LabelHash, Labelled};
 pub use native::{Native, SeaHash};
+pub use options::{OptionError, OptionValue, SchemeOptions};
+pub use tag::{KeyTag, ParseKeyTagError, Tagged};
 pub use xxh3::{XxHash3, Xxh3};
 
 use std::fmt;

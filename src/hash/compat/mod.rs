@@ -1,0 +1,90 @@
+//! Schemes that reproduce the rings of other systems, point for point.
+//!
+//! A file each, with the system's source cited. What they have in common is here: the seed, which is the bytes that a
+//! node's labels are made of, and the encoding of what placement reads.
+
+mod chain;
+mod nginx;
+mod pingora;
+mod resty;
+
+pub use nginx::NginxChash;
+pub use pingora::{PingoraV1, PingoraV2};
+pub use resty::RestyChash;
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::any::Named;
+use super::options::{OptionError, OptionValue, SchemeOptions};
+use crate::node::NodeInfo;
+use crate::point::position;
+
+/// What a node's sequence of points depends on beside its id, as bytes: usually the text that its labels begin with.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Label(Option<Arc<[u8]>>);
+
+impl Label {
+    /// Creates a label of these bytes.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Self {
+        Self((!bytes.is_empty()).then(|| bytes.into()))
+    }
+
+    /// Returns the bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Label(\"{}\")", self.as_bytes().escape_ascii())
+    }
+}
+
+/// The number of points that was set for a node, or else `points_per_weight` for each unit of weight.
+fn active_points(node: &NodeInfo, points_per_weight: u32) -> u64 {
+    match node.active_points() {
+        Some(points) => u64::from(points),
+        None => u64::from(node.weight()) * u64::from(points_per_weight),
+    }
+}
+
+/// Appends the placement bytes of a node: weight, active points, and whatever else placement reads of it beside the id.
+///
+/// `LE32(weight) ‖ opt(LE32(active points set)) ‖ opt(str(text))…`, with `str` and `opt` as in the fingerprint.
+fn placement_bytes(node: &NodeInfo, read: &[Option<&str>], out: &mut Vec<u8>) {
+    out.extend_from_slice(&node.weight().to_le_bytes());
+    out.push(u8::from(node.active_points().is_some()));
+    out.extend(node.active_points().into_iter().flat_map(u32::to_le_bytes));
+    for text in read {
+        out.push(u8::from(text.is_some()));
+        if let Some(text) = text {
+            out.extend_from_slice(&position(text.len()).to_le_bytes());
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+}
+
+/// A scheme without options, for files.
+macro_rules! named_without_options {
+    ($($scheme:ty),*) => {
+        $(
+            impl Named for $scheme {
+                const NAME: &'static str = Self::ID;
+
+                fn from_options(_: &mut SchemeOptions) -> Result<Self, OptionError> {
+                    Ok(Self::new())
+                }
+
+                fn options(&self) -> Vec<(&'static str, OptionValue)> {
+                    Vec::new()
+                }
+            }
+        )*
+    };
+}
+
+named_without_options!(NginxChash, PingoraV1, RestyChash);
