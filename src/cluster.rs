@@ -9,9 +9,9 @@
 //!
 //! | field | type | if absent | |
 //! |---|---|---|---|
-//! | `scheme` | text | `"native"` | placement scheme: `"native"` or `"xxh3"` |
-//! | `points_per_weight` | integer, 0 to 2^32 − 1 | 512 | points per unit of weight |
-//! | `scheme_options` | table | empty | what else the scheme takes; neither of these takes anything |
+//! | `scheme` | text | `"native"` | placement scheme, one of [`AnyScheme::names`] |
+//! | `points_per_weight` | integer, 0 to 2^32 − 1 | 512 | points per unit of weight; for schemes that have no number of their own |
+//! | `scheme_options` | table of texts, integers and booleans | empty | what else the scheme takes, by the names in its documentation; `key_tag` with all |
 //! | `node` | list of tables | no nodes | `[[node]]` in TOML, `"node": [{…}, …]` in JSON |
 //! | `node.id` | text, 1 to 1,024 bytes | error | stable name, unique in the file |
 //! | `node.address` | text | none | where the node is reached |
@@ -43,6 +43,7 @@
 //!   can't come to differ, and every error has its line, whatever the parser.
 
 mod error;
+mod recorded;
 mod schema;
 mod value;
 mod write;
@@ -53,14 +54,15 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::hash::{Native, Xxh3};
+use crate::hash::AnyScheme;
 use crate::node::{Limits, NodeSpec};
 
 /// A scheme and the nodes to place with it, as a cluster file holds them.
 ///
 /// ```
 /// use ringway::Ring;
-/// use ringway::cluster::{Cluster, ClusterScheme};
+/// use ringway::cluster::Cluster;
+/// use ringway::scheme::AnyScheme;
 ///
 /// let text = r#"
 ///     points_per_weight = 256
@@ -74,8 +76,8 @@ use crate::node::{Limits, NodeSpec};
 ///     zone = "b"
 /// "#;
 /// let cluster = Cluster::parse_toml("cluster.toml", text)?;
-/// let ClusterScheme::Native(native) = cluster.scheme() else { panic!("the file says nothing of another scheme") };
-/// let table = Ring::builder().scheme(*native).nodes(cluster.nodes().iter().cloned()).build_table()?;
+/// let AnyScheme::U32(scheme) = cluster.scheme().clone() else { panic!("the native circle is 32 bits wide") };
+/// let table = Ring::builder().scheme(scheme).nodes(cluster.nodes().iter().cloned()).build_table()?;
 /// assert_eq!(table.points_of("cache-a1"), Some(768));
 ///
 /// let error = Cluster::parse_toml("cluster.toml", &text.replace("weight = 3", "weight = -3")).unwrap_err();
@@ -87,18 +89,8 @@ use crate::node::{Limits, NodeSpec};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
-    scheme: ClusterScheme,
+    scheme: AnyScheme,
     nodes: Vec<NodeSpec>,
-}
-
-/// The placement scheme that a cluster file names, with its options.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ClusterScheme {
-    /// `scheme = "native"`.
-    Native(Native),
-    /// `scheme = "xxh3"`.
-    Xxh3(Xxh3),
 }
 
 impl Cluster {
@@ -111,7 +103,7 @@ impl Cluster {
     /// Creates a cluster from its parts, for writing it. Nothing is checked; what [`Limits::DEFAULT`] or a duplicate id
     /// forbids can be written but not read back.
     #[must_use]
-    pub fn new(scheme: ClusterScheme, nodes: Vec<NodeSpec>) -> Self {
+    pub fn new(scheme: AnyScheme, nodes: Vec<NodeSpec>) -> Self {
         Self { scheme, nodes }
     }
 
@@ -154,9 +146,31 @@ impl Cluster {
         schema::check(file, text, value::parse_json(text), &Limits::DEFAULT)
     }
 
+    /// Reads a recorded cluster: JSON that says how another system was set up when its decisions were recorded.
+    ///
+    /// An object with `algorithm` (a scheme's name), `options` (the scheme takes those it knows; the rest is the
+    /// recorder's own) and `servers`: a list, in configuration order, of objects with `name` (becomes the id), `weight`,
+    /// `address`, `down`, `disabled` or `ejected` (if true the node is [`Down`](crate::State::Down)); all other texts,
+    /// numbers and booleans of a server become attributes. Other fields of the object are passed over. Weights may be up
+    /// to 2^32 − 1.
+    ///
+    /// ```
+    /// use ringway::cluster::Cluster;
+    /// let text = r#"{"algorithm": "resty-chash", "servers": [{"name": "a", "weight": 2, "id": "10.0.0.1"}]}"#;
+    /// let cluster = Cluster::parse_recorded("cluster.json", text)?;
+    /// assert_eq!(cluster.nodes()[0].info().attribute("id"), Some("10.0.0.1"));
+    /// # Ok::<(), ringway::cluster::ClusterError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`parse_json`](Self::parse_json).
+    pub fn parse_recorded(file: &str, text: &str) -> Result<Self, ClusterError> {
+        recorded::check(file, text, value::parse_json(text))
+    }
+
     /// Returns the scheme.
     #[must_use]
-    pub fn scheme(&self) -> &ClusterScheme {
+    pub fn scheme(&self) -> &AnyScheme {
         &self.scheme
     }
 
@@ -168,7 +182,7 @@ impl Cluster {
 
     /// Takes the cluster apart.
     #[must_use]
-    pub fn into_parts(self) -> (ClusterScheme, Vec<NodeSpec>) {
+    pub fn into_parts(self) -> (AnyScheme, Vec<NodeSpec>) {
         (self.scheme, self.nodes)
     }
 
@@ -176,9 +190,9 @@ impl Cluster {
     ///
     /// ```
     /// # use ringway::NodeSpec;
-    /// # use ringway::cluster::{Cluster, ClusterScheme};
+    /// # use ringway::cluster::Cluster;
     /// # use ringway::scheme::Native;
-    /// let cluster = Cluster::new(ClusterScheme::Native(Native::new()), vec![NodeSpec::new("a").with_weight(3)]);
+    /// let cluster = Cluster::new(AnyScheme::from(Native::new()), vec![NodeSpec::new("a").with_weight(3)]);
     /// assert_eq!(Cluster::parse_toml("written", &cluster.to_toml())?, cluster);
     /// assert_eq!(Cluster::parse_json("written", &cluster.to_json())?, cluster);
     /// # Ok::<(), ringway::cluster::ClusterError>(())
@@ -192,43 +206,6 @@ impl Cluster {
     #[must_use]
     pub fn to_json(&self) -> String {
         write::json(self)
-    }
-}
-
-impl ClusterScheme {
-    /// Returns the scheme's name, as the file gives it.
-    #[must_use]
-    pub fn id(&self) -> &'static str {
-        match self {
-            Self::Native(_) => Native::ID,
-            Self::Xxh3(_) => Xxh3::ID,
-        }
-    }
-
-    /// All names, as messages list them.
-    const IDS: &[&str] = &[Native::ID, Xxh3::ID];
-
-    /// The scheme of that name, with its defaults.
-    fn named(id: &str) -> Option<Self> {
-        match id {
-            Native::ID => Some(Self::Native(Native::new())),
-            Xxh3::ID => Some(Self::Xxh3(Xxh3::new())),
-            _ => None,
-        }
-    }
-
-    fn with_points_per_weight(self, points: u32) -> Self {
-        match self {
-            Self::Native(scheme) => Self::Native(scheme.with_points_per_weight(points)),
-            Self::Xxh3(scheme) => Self::Xxh3(scheme.with_points_per_weight(points)),
-        }
-    }
-
-    fn points_per_weight(&self) -> u32 {
-        match self {
-            Self::Native(scheme) => scheme.points_per_weight(),
-            Self::Xxh3(scheme) => scheme.points_per_weight(),
-        }
     }
 }
 

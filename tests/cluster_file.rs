@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::fs;
 
-use ringway::cluster::{Cluster, ClusterProblem, ClusterScheme, Place};
-use ringway::scheme::{Native, Xxh3};
+use ringway::cluster::{Cluster, ClusterProblem, Place};
+use ringway::scheme::{AnyScheme, Native, SchemeOptions, Xxh3};
 use ringway::{NodeSpec, Ring, State};
 
 const EMBEDDED: &str = include_str!("../crates/ringway-cli/data/cluster.toml");
@@ -28,7 +28,7 @@ fn bad_toml_is_refused_with_place_field_and_value() {
         ),
         ("zzz = 1\naaa = 1", "f:1:1: unknown field \"zzz\""),
         ("scheme = 1", "f:1:10: scheme: 1 is an integer; give text"),
-        ("scheme = \"ketama\"", "f:1:10: scheme: unknown scheme \"ketama\"; the schemes are native, xxh3"),
+        ("scheme = \"ketama\"", "f:1:10: scheme: unknown scheme \"ketama\"; the schemes are native, xxh3, "),
         ("scheme = \"Native\"", "f:1:10: scheme: unknown scheme \"Native\"; the schemes are native, xxh3"),
         (
             "points_per_weight = -1",
@@ -41,11 +41,31 @@ fn bad_toml_is_refused_with_place_field_and_value() {
         ("scheme_options = 1", "f:1:18: scheme_options: 1 is an integer; give a table"),
         (
             "[scheme_options]\n\nseed = 1\n",
-            "f:3:1: scheme_options: scheme \"native\" takes no options; remove \"seed\"",
+            "f:3:1: scheme_options.seed: scheme \"native\" takes no option \"seed\"; remove it",
         ),
         (
             "scheme = \"xxh3\"\n[scheme_options]\nseed = 1\n",
-            "f:3:1: scheme_options: scheme \"xxh3\" takes no options; remove \"seed\"",
+            "f:3:1: scheme_options.seed: scheme \"xxh3\" takes no option \"seed\"; remove it",
+        ),
+        (
+            "scheme = \"nginx-chash\"\npoints_per_weight = 7\n",
+            "f:2:21: points_per_weight: scheme \"nginx-chash\" takes no option \"points_per_weight\"; remove it",
+        ),
+        (
+            "points_per_weight = 7\n[scheme_options]\npoints_per_weight = 7\n",
+            "f:3:1: scheme_options: field \"points_per_weight\" stands twice in one table; keep one",
+        ),
+        (
+            "scheme = \"pingora-v2\"\n[scheme_options]\npoint_multiple = \"x\"\n",
+            "f:3:18: scheme_options.point_multiple: \"x\" is text; give an integer",
+        ),
+        (
+            "[scheme_options]\nkey_tag = '{'\n",
+            "f:2:11: scheme_options.key_tag: a key tag is 2 bytes, such as {}; this text has 1",
+        ),
+        (
+            "[scheme_options]\nx = 1.5",
+            "f:2:5: scheme_options.x: 1.5 is a float; give text, an integer of 0 or more, or a boolean",
         ),
         ("node = \"a\"", "f:1:8: node: \"a\" is text; give a list of tables"),
         ("[node]\nid = \"a\"", "f:1:1: node: this is a table; give a list of tables"),
@@ -135,7 +155,7 @@ fn bad_json_is_refused_in_the_same_words() {
         ),
         (
             "{\"scheme_options\": {\n\"x\": {}}}".into(),
-            "f:2:1: scheme_options: scheme \"native\" takes no options; remove \"x\"",
+            "f:2:6: scheme_options.x: this is a table; give text, an integer of 0 or more, or a boolean",
         ),
         ("{\"node\": {}}".into(), "f:1:10: node: this is a table; give a list of tables"),
         ("{\"node\": [\n{}]}".into(), "f:2:1: node 1 of the list: field \"id\" is missing; add it"),
@@ -226,7 +246,7 @@ fn both_formats_mean_the_same() {
         NodeSpec::new("c").with_zone(["eu"]).with_state(State::Down),
         NodeSpec::new("d"),
     ];
-    let expected = Cluster::new(ClusterScheme::Native(Native::new().with_points_per_weight(64)), nodes);
+    let expected = Cluster::new(AnyScheme::from(Native::new().with_points_per_weight(64)), nodes);
     assert_eq!(Cluster::parse_toml("f", toml).unwrap(), expected);
     assert_eq!(Cluster::parse_json("f", json).unwrap(), expected);
 }
@@ -235,24 +255,23 @@ fn both_formats_mean_the_same() {
 fn the_scheme_is_read_with_its_points_wherever_they_stand() {
     for text in ["scheme = \"xxh3\"\npoints_per_weight = 64", "points_per_weight = 64\nscheme = \"xxh3\""] {
         let cluster = Cluster::parse_toml("f", text).unwrap();
-        assert_eq!(*cluster.scheme(), ClusterScheme::Xxh3(Xxh3::new().with_points_per_weight(64)));
-        assert_eq!(cluster.scheme().id(), "xxh3");
+        assert_eq!(*cluster.scheme(), AnyScheme::from(Xxh3::new().with_points_per_weight(64)));
+        assert_eq!(cluster.scheme().name(), "xxh3");
     }
     let cluster = Cluster::parse_json("f", r#"{"scheme": "xxh3"}"#).unwrap();
-    assert_eq!(*cluster.scheme(), ClusterScheme::Xxh3(Xxh3::new()));
+    assert_eq!(*cluster.scheme(), AnyScheme::from(Xxh3::new()));
 }
 
 #[test]
 fn absent_fields_take_their_defaults() {
-    let empty = Cluster::new(ClusterScheme::Native(Native::new()), Vec::new());
+    let empty = Cluster::new(AnyScheme::from(Native::new()), Vec::new());
     for text in ["", "# nothing\n", "\u{feff}", "node = []"] {
         assert_eq!(Cluster::parse_toml("f", text).unwrap(), empty, "{text:?}");
     }
     assert_eq!(Cluster::parse_json("f", " {} \n").unwrap(), empty);
     let one = Cluster::parse_toml("f", "[[node]]\nid='a'").unwrap();
     assert_eq!(one.nodes(), [NodeSpec::new("a")]);
-    let ClusterScheme::Native(native) = one.scheme() else { panic!() };
-    assert_eq!(native.points_per_weight(), 512);
+    assert_eq!(*one.scheme(), AnyScheme::from(Native::new().with_points_per_weight(512)));
 }
 
 #[test]
@@ -274,10 +293,13 @@ fn what_is_written_reads_back() {
     }
     nodes.push(NodeSpec::new("bare"));
     nodes.push(NodeSpec::new("x".repeat(1024)).with_zone(["only"]).with_attribute("k", "y".repeat(4096)));
-    let cluster = Cluster::new(ClusterScheme::Native(Native::new().with_points_per_weight(u32::MAX)), nodes);
-    let other = Cluster::new(ClusterScheme::Xxh3(Xxh3::new().with_points_per_weight(7)), cluster.nodes().to_vec());
+    let cluster = Cluster::new(AnyScheme::from(Native::new().with_points_per_weight(u32::MAX)), nodes);
+    let other = Cluster::new(AnyScheme::from(Xxh3::new().with_points_per_weight(7)), cluster.nodes().to_vec());
     let embedded = Cluster::parse_toml("embedded", EMBEDDED).unwrap();
-    for cluster in [cluster, other, embedded, Cluster::parse_toml("f", "").unwrap()] {
+    let mut options = SchemeOptions::new().with("point_multiple", 40u32).with("key_tag", "{}");
+    let compat = AnyScheme::named("pingora-v2", &mut options).unwrap().unwrap();
+    let compat = Cluster::new(compat, vec![NodeSpec::new("[::1]:80").with_state(State::Draining)]);
+    for cluster in [compat, cluster, other, embedded, Cluster::parse_toml("f", "").unwrap()] {
         assert_eq!(Cluster::parse_toml("written", &cluster.to_toml()).unwrap(), cluster);
         assert_eq!(Cluster::parse_json("written", &cluster.to_json()).unwrap(), cluster);
     }
@@ -288,8 +310,8 @@ fn the_embedded_sample_builds() {
     let cluster = Cluster::parse_toml("embedded", EMBEDDED).unwrap();
     assert_eq!(cluster.nodes().len(), 12);
     assert_eq!(cluster.nodes()[11].info().attribute("stage"), Some("trial"));
-    let ClusterScheme::Native(native) = cluster.scheme() else { panic!() };
-    let table = Ring::builder().scheme(*native).nodes(cluster.nodes().iter().cloned()).build_table().unwrap();
+    assert_eq!(*cluster.scheme(), AnyScheme::from(Native::new()));
+    let table = Ring::builder().nodes(cluster.nodes().iter().cloned()).build_table().unwrap();
     assert_eq!(table.len(), 33 * 512);
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use crate::error::{NodeError, cut};
+use crate::hash::{AnyScheme, OptionError};
 
 /// Why a cluster file was refused, with the file, the place in it, the node and the field.
 ///
@@ -132,9 +133,9 @@ pub enum ClusterProblem {
     UnknownScheme {
         /// The name that the file gives.
         name: String,
-        /// The names that are known.
-        known: &'static [&'static str],
     },
+    /// The scheme refuses the value of an option, or needs one that isn't there.
+    Option(OptionError),
     /// The scheme doesn't take such an option.
     UnknownOption {
         /// The option's name.
@@ -254,11 +255,13 @@ impl fmt::Display for ClusterProblem {
             Self::UnknownState { name } => {
                 write!(f, "unknown state \"{}\"; the states are up, draining, down", name.escape_debug())
             }
-            Self::UnknownScheme { name, known } => {
-                write!(f, "unknown scheme \"{}\"; the schemes are {}", name.escape_debug(), known.join(", "))
+            Self::UnknownScheme { name } => {
+                let known = AnyScheme::names().collect::<Vec<_>>().join(", ");
+                write!(f, "unknown scheme \"{}\"; the schemes are {known}", name.escape_debug())
             }
+            Self::Option(error) => f.write_str(&error.reason),
             Self::UnknownOption { name, scheme } => {
-                write!(f, "scheme \"{scheme}\" takes no options; remove \"{}\"", name.escape_debug())
+                write!(f, "scheme \"{scheme}\" takes no option \"{}\"; remove it", name.escape_debug())
             }
         }
     }
@@ -269,6 +272,7 @@ impl std::error::Error for ClusterError {
         match &self.0.problem {
             ClusterProblem::Read { error } => Some(error),
             ClusterProblem::Node(error) => Some(error),
+            ClusterProblem::Option(error) => Some(error),
             _ => None,
         }
     }

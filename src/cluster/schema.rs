@@ -3,16 +3,28 @@
 use std::collections::HashMap;
 use std::collections::hash_map;
 
+use super::Cluster;
 use super::error::{ClusterError, ClusterProblem, Place, Which};
 use super::value::{Entry, Found, SyntaxError, Value};
-use super::{Cluster, ClusterScheme};
 use crate::error::cut;
-use crate::hash::Native;
+use crate::hash::{AnyScheme, Native, OptionError, OptionValue, POINTS_PER_WEIGHT, SchemeOptions};
 use crate::node::{Limits, NodeSpec, check_id};
 use crate::point::index;
 
 const ROOT: &[&str; 4] = &["scheme", "points_per_weight", "scheme_options", "node"];
 const NODE: &[&str; 7] = &["id", "address", "weight", "active_points", "zone", "state", "attributes"];
+
+const OPTION: &str = "text, an integer of 0 or more, or a boolean";
+
+/// The value as an option, if it can be one.
+pub(super) fn option_value(value: &Value<'_>) -> Option<OptionValue> {
+    match value {
+        Value::Text(text) => Some(OptionValue::Text(text.clone().into_owned())),
+        Value::Integer(number, _) => number.and_then(|number| u64::try_from(number).ok()).map(OptionValue::Integer),
+        Value::Bool(truth) => Some(OptionValue::Bool(*truth)),
+        Value::List(_) | Value::Table(_) | Value::Other(..) => None,
+    }
+}
 
 /// Turns a tree of values into a cluster.
 pub(super) fn check(
@@ -29,39 +41,59 @@ pub(super) fn check(
 }
 
 #[derive(Clone)]
-struct Checker<'a> {
-    file: &'a str,
-    text: &'a str,
-    limits: &'a Limits,
+pub(super) struct Checker<'a> {
+    pub(super) file: &'a str,
+    pub(super) text: &'a str,
+    pub(super) limits: &'a Limits,
     /// The node that is being checked.
-    node: Option<Which>,
+    pub(super) node: Option<Which>,
 }
 
 impl Checker<'_> {
-    fn error(&self, at: usize, problem: ClusterProblem) -> ClusterError {
+    pub(super) fn error(&self, at: usize, problem: ClusterProblem) -> ClusterError {
         ClusterError::new(self.file, problem).at(Place::of(self.text, at)).with_node(self.node.clone())
     }
 
     fn cluster(&self, root: Found<'_>) -> Result<Cluster, ClusterError> {
+        let root_at = root.at;
         let [scheme, points_per_weight, options, nodes] = self.fields(root, "the file", ROOT)?;
-        let mut scheme = match scheme {
-            None => ClusterScheme::Native(Native::new()),
-            Some(found) => {
-                let (name, at) = self.text(found, "scheme")?;
-                ClusterScheme::named(&name).ok_or_else(|| {
-                    let problem = ClusterProblem::UnknownScheme { name: cut(&name), known: ClusterScheme::IDS };
-                    self.error(at, problem).with_field("scheme")
-                })?
-            }
+        let (name, name_at) = match scheme {
+            None => (Native::ID.to_owned(), root_at),
+            Some(found) => self.text(found, "scheme")?,
         };
+        let mut places = HashMap::new();
+        let mut given = SchemeOptions::new();
         if let Some(found) = points_per_weight {
-            scheme = scheme.with_points_per_weight(self.integer(found, "points_per_weight", u32::MAX)?);
+            places.insert(POINTS_PER_WEIGHT.to_owned(), (found.at, found.at, POINTS_PER_WEIGHT.to_owned()));
+            let points = self.integer(found, POINTS_PER_WEIGHT, u32::MAX)?;
+            given.insert(POINTS_PER_WEIGHT.to_owned(), points.into());
         }
-        if let Some(found) = options
-            && let Some(Entry { name, at, .. }) = self.table(found, "scheme_options")?.into_iter().next()
-        {
-            let problem = ClusterProblem::UnknownOption { name: cut(&name), scheme: scheme.id() };
-            return Err(self.error(at, problem).with_field("scheme_options"));
+        let options = options.map_or(Ok(Vec::new()), |found| self.table(found, "scheme_options"))?;
+        for Entry { name, at, found } in options {
+            let field = format!("scheme_options.{}", cut(&name));
+            // The field outside the table and the option are one.
+            if places.contains_key(&*name) {
+                let problem = ClusterProblem::RepeatedField { name: cut(&name) };
+                return Err(self.error(at, problem).with_field("scheme_options"));
+            }
+            places.insert(name.clone().into_owned(), (at, found.at, field.clone()));
+            let Some(value) = option_value(&found.value) else {
+                let problem = ClusterProblem::WrongType { found: found.value.describe(), wanted: OPTION };
+                return Err(self.error(found.at, problem).with_field(&field));
+            };
+            given.insert(name.into_owned(), value);
+        }
+        let refused = |error: OptionError| {
+            let (_, at, field) = places.get(error.name).cloned().unwrap_or((0, name_at, error.name.to_owned()));
+            self.error(at, ClusterProblem::Option(error)).with_field(&field)
+        };
+        let scheme = AnyScheme::named(&name, &mut given).map_err(refused)?.ok_or_else(|| {
+            self.error(name_at, ClusterProblem::UnknownScheme { name: cut(&name) }).with_field("scheme")
+        })?;
+        if let Some((name, _)) = given.iter().next() {
+            let (at, _, field) = places.get(name).cloned().unwrap_or((name_at, 0, name.to_owned()));
+            let problem = ClusterProblem::UnknownOption { name: cut(name), scheme: scheme.name() };
+            return Err(self.error(at, problem).with_field(&field));
         }
         Ok(Cluster { scheme, nodes: self.nodes(nodes)? })
     }
@@ -150,7 +182,7 @@ impl Checker<'_> {
         Ok((spec, id_at))
     }
 
-    fn within(&self, spec: NodeSpec, at: usize, field: &str) -> Result<NodeSpec, ClusterError> {
+    pub(super) fn within(&self, spec: NodeSpec, at: usize, field: &str) -> Result<NodeSpec, ClusterError> {
         match spec.info().check(self.limits) {
             Ok(()) => Ok(spec),
             Err(error) => Err(self.error(at, ClusterProblem::Node(error)).with_field(field)),
@@ -179,14 +211,14 @@ impl Checker<'_> {
         Ok(fields)
     }
 
-    fn table<'t>(&self, found: Found<'t>, field: &str) -> Result<Vec<Entry<'t>>, ClusterError> {
+    pub(super) fn table<'t>(&self, found: Found<'t>, field: &str) -> Result<Vec<Entry<'t>>, ClusterError> {
         match found.value {
             Value::Table(entries) => Ok(entries),
             _ => Err(self.wrong_type(&found, field, "a table")),
         }
     }
 
-    fn text(&self, found: Found<'_>, field: &str) -> Result<(String, usize), ClusterError> {
+    pub(super) fn text(&self, found: Found<'_>, field: &str) -> Result<(String, usize), ClusterError> {
         self.text_or(found, field, "text")
     }
 
@@ -197,7 +229,7 @@ impl Checker<'_> {
         }
     }
 
-    fn integer(&self, found: Found<'_>, field: &str, limit: u32) -> Result<u32, ClusterError> {
+    pub(super) fn integer(&self, found: Found<'_>, field: &str, limit: u32) -> Result<u32, ClusterError> {
         let Value::Integer(number, literal) = found.value else {
             return Err(self.wrong_type(&found, field, "an integer"));
         };
@@ -210,7 +242,7 @@ impl Checker<'_> {
         }
     }
 
-    fn wrong_type(&self, found: &Found<'_>, field: &str, wanted: &'static str) -> ClusterError {
+    pub(super) fn wrong_type(&self, found: &Found<'_>, field: &str, wanted: &'static str) -> ClusterError {
         let problem = ClusterProblem::WrongType { found: found.value.describe(), wanted };
         self.error(found.at, problem).with_field(field)
     }

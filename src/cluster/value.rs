@@ -22,6 +22,7 @@ pub(super) struct Found<'t> {
 #[derive(Debug)]
 pub(super) enum Value<'t> {
     Text(Cow<'t, str>),
+    Bool(bool),
     /// `None` if it doesn't even fit this type.
     Integer(Option<i128>, String),
     List(Vec<Found<'t>>),
@@ -56,6 +57,7 @@ impl Value<'_> {
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Text(text) => format!("\"{}\" is text", cut(text).escape_debug()),
+            Self::Bool(truth) => format!("{truth} is a boolean"),
             Self::Integer(_, literal) => format!("{literal} is an integer"),
             Self::List(_) => "this is a list".to_owned(),
             Self::Table(_) => "this is a table".to_owned(),
@@ -97,7 +99,7 @@ fn toml_value(value: DeValue<'_>, depth: usize) -> Value<'_> {
             Value::Integer(i128::from_str_radix(number.as_str(), number.radix()).ok(), cut(&number.to_string()))
         }
         DeValue::Float(number) => Value::Other(cut(number.as_str()), "a float"),
-        DeValue::Boolean(truth) => Value::Other(truth.to_string(), "a boolean"),
+        DeValue::Boolean(truth) => Value::Bool(truth),
         DeValue::Datetime(time) => Value::Other(time.to_string(), "a date or time"),
         DeValue::Array(list) => {
             let Some(depth) = depth.checked_sub(1) else { return Value::Other(String::new(), "a list") };
@@ -141,7 +143,7 @@ fn json_value<'t>(text: &'t str, raw: &'t RawValue, depth: usize) -> Result<Foun
             Value::List(items.into_iter().map(|item| json_value(text, item, depth)).collect::<Result<_, _>>()?)
         }
         (Some(b'"'), _) => Value::Text(json_text(literal).map_err(failed)?),
-        (Some(b't' | b'f'), _) => Value::Other(literal.to_owned(), "a boolean"),
+        (Some(b't' | b'f'), _) => Value::Bool(literal == "true"),
         (Some(b'n'), _) => Value::Other(String::new(), "null"),
         _ if literal.contains(['.', 'e', 'E']) => Value::Other(cut(literal), "a float"),
         _ => Value::Integer(literal.parse().ok(), cut(literal)),

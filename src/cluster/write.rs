@@ -5,14 +5,26 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Cluster;
+use crate::hash::{OptionValue, POINTS_PER_WEIGHT};
 use crate::node::{NodeInfo, NodeSpec, State};
 
 // TOML wants tables after plain values, so the order of fields counts.
 #[derive(Serialize)]
 struct FileForm<'a> {
     scheme: &'static str,
-    points_per_weight: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    points_per_weight: Option<u64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    scheme_options: BTreeMap<String, OptionForm>,
     node: Vec<NodeForm<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum OptionForm {
+    Text(String),
+    Integer(u64),
+    Bool(bool),
 }
 
 #[derive(Serialize)]
@@ -56,11 +68,22 @@ pub(super) fn json(cluster: &Cluster) -> String {
 }
 
 fn file_form(cluster: &Cluster) -> FileForm<'_> {
-    FileForm {
-        scheme: cluster.scheme().id(),
-        points_per_weight: cluster.scheme().points_per_weight(),
-        node: cluster.nodes().iter().map(NodeSpec::info).map(node_form).collect(),
+    let mut points_per_weight = None;
+    let mut scheme_options = BTreeMap::new();
+    for (name, value) in cluster.scheme().options().iter() {
+        let form = match value {
+            OptionValue::Integer(number) if name == POINTS_PER_WEIGHT => {
+                points_per_weight = Some(*number);
+                continue;
+            }
+            OptionValue::Text(text) => OptionForm::Text(text.clone()),
+            OptionValue::Integer(number) => OptionForm::Integer(*number),
+            OptionValue::Bool(truth) => OptionForm::Bool(*truth),
+        };
+        scheme_options.insert(name.to_owned(), form);
     }
+    let node = cluster.nodes().iter().map(NodeSpec::info).map(node_form).collect();
+    FileForm { scheme: cluster.scheme().name(), points_per_weight, scheme_options, node }
 }
 
 fn node_form(info: &NodeInfo) -> NodeForm<'_> {

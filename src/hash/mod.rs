@@ -14,6 +14,8 @@ mod seahash;
 mod tag;
 mod xxh3;
 
+#[cfg(feature = "cluster-file")]
+pub(crate) use any::POINTS_PER_WEIGHT;
 pub use any::{AnyScheme, AnyU32};
 pub use compat::{Label, NginxChash, PingoraV1, PingoraV2, RestyChash};
 pub(crate) use fingerprint::{Digest, Digester, node_spec_digest};

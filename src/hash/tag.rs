@@ -118,6 +118,12 @@ impl<S> Tagged<S> {
         &self.scheme
     }
 
+    /// Takes the scheme within out.
+    #[must_use]
+    pub fn into_scheme(self) -> S {
+        self.scheme
+    }
+
     /// Returns the tag.
     #[must_use]
     pub fn tag(&self) -> Option<KeyTag> {

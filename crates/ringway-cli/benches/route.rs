@@ -25,8 +25,8 @@ fn benches(c: &mut Criterion) {
 }
 
 fn layout<S: Scheme<Point = u32>, L: Layout<u32>>(c: &mut Criterion, scheme: S, hash: Hash) {
-    let (_, embedded, nodes) = load_cluster(None).expect("the embedded cluster is sound");
-    let points = |node: &NodeSpec| node.info().weight() * embedded.points_per_weight();
+    let (_, _, nodes) = load_cluster(None).expect("the embedded cluster is sound");
+    let points = |node: &NodeSpec| node.info().weight() * Native::DEFAULT_POINTS_PER_WEIGHT;
     let naive = NaiveRing::new(hash, nodes.iter().map(|node| (node.id(), points(node))));
     let name = format!("{}/{}", scheme.id(), L::NAME);
     let table = Ring::builder().scheme(scheme).nodes(nodes.iter().cloned()).layout::<L>().build_table();

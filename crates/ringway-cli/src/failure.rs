@@ -19,6 +19,13 @@ pub enum Failure {
         /// Why.
         error: DeltaError,
     },
+    /// The scheme of a cluster file isn't among those that this tool was made with.
+    UnknownScheme {
+        /// The file.
+        file: String,
+        /// The scheme.
+        scheme: &'static str,
+    },
     /// A file can't be used, for a reason that names the place if there is one.
     File {
         /// The file.
@@ -53,6 +60,9 @@ impl fmt::Display for Failure {
         match self {
             Self::Cluster(error) => error.fmt(f),
             Self::Ring { file, error } => write!(f, "{file}: {error}"),
+            Self::UnknownScheme { file, scheme } => {
+                write!(f, "{file}: scheme \"{scheme}\" is unknown to this tool; update it")
+            }
             Self::File { file, line: Some(line), reason } => write!(f, "{file}:{line}: {reason}"),
             Self::File { file, line: None, reason } => write!(f, "{file}: {reason}"),
             Self::Output(error) => write!(f, "standard output: can't be written: {error}"),
@@ -68,7 +78,7 @@ impl std::error::Error for Failure {
             Self::Cluster(error) => Some(error),
             Self::Ring { error, .. } => Some(error),
             Self::Output(error) => Some(error),
-            Self::File { .. } | Self::Check(_) | Self::NobodyReads => None,
+            Self::UnknownScheme { .. } | Self::File { .. } | Self::Check(_) | Self::NobodyReads => None,
         }
     }
 }

@@ -6,11 +6,10 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use ringway::NodeSpec;
-use ringway::cluster::{Cluster, ClusterScheme};
-use ringway::scheme::{Native, Xxh3};
+use ringway::cluster::Cluster;
+use ringway::scheme::AnyScheme;
 
 use crate::Failure;
-use crate::naive::{self, Hash};
 
 /// The embedded cluster: 12 nodes of a cache tier.
 pub const SAMPLE_CLUSTER: &[u8] = include_bytes!("../data/cluster.toml");
@@ -36,40 +35,11 @@ pub enum Layouts {
     Direct,
 }
 
-/// The schemes that this tool runs. A command matches once, and is generic from there on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Schemes {
-    /// Points by SeaHash.
-    Native(Native),
-    /// Points by XXH3.
-    Xxh3(Xxh3),
-}
-
-impl Schemes {
-    /// Points per unit of weight.
-    #[must_use]
-    pub fn points_per_weight(&self) -> u32 {
-        match self {
-            Self::Native(scheme) => scheme.points_per_weight(),
-            Self::Xxh3(scheme) => scheme.points_per_weight(),
-        }
-    }
-
-    /// The hash that a naive ring takes to check answers.
-    #[must_use]
-    pub fn naive_hash(&self) -> Hash {
-        match self {
-            Self::Native(_) => naive::sea_hash,
-            Self::Xxh3(_) => naive::xxh3,
-        }
-    }
-}
-
 /// Reads a cluster file, or the embedded one; returns the name for messages with the parts.
 ///
 /// # Errors
-/// [`Failure::Cluster`] if the file is refused, [`Failure::File`] for a scheme that this tool doesn't know.
-pub fn load_cluster(path: Option<&Path>) -> Result<(String, Schemes, Vec<NodeSpec>), Failure> {
+/// [`Failure::Cluster`] if the file is refused.
+pub fn load_cluster(path: Option<&Path>) -> Result<(String, AnyScheme, Vec<NodeSpec>), Failure> {
     let (name, cluster) = match path {
         Some(path) => (path.display().to_string(), Cluster::load(path)?),
         None => {
@@ -77,14 +47,8 @@ pub fn load_cluster(path: Option<&Path>) -> Result<(String, Schemes, Vec<NodeSpe
             ("the embedded cluster".to_owned(), Cluster::parse_toml("the embedded cluster", text)?)
         }
     };
-    match cluster.into_parts() {
-        (ClusterScheme::Native(scheme), nodes) => Ok((name, Schemes::Native(scheme), nodes)),
-        (ClusterScheme::Xxh3(scheme), nodes) => Ok((name, Schemes::Xxh3(scheme), nodes)),
-        (scheme, _) => {
-            let reason = format!("scheme \"{}\" is unknown to this tool; update it", scheme.id());
-            Err(Failure::File { file: name, line: None, reason })
-        }
-    }
+    let (scheme, nodes) = cluster.into_parts();
+    Ok((name, scheme, nodes))
 }
 
 /// Keys in memory: the lines of a text, whatever bytes they are.

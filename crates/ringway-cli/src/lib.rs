@@ -13,7 +13,7 @@ pub mod naive;
 pub mod route;
 
 pub use failure::Failure;
-pub use input::{Keys, Layouts, SAMPLE_CLUSTER, SAMPLE_KEYS, Schemes, load_cluster};
+pub use input::{Keys, Layouts, SAMPLE_CLUSTER, SAMPLE_KEYS, load_cluster};
 
 use std::ffi::OsString;
 use std::io::Write;

@@ -20,11 +20,11 @@ use std::time::{Duration, Instant};
 use clap::value_parser;
 use core_affinity::CoreId;
 use ringway::layout::{Auto, Bucket, Direct, Eytzinger, Layout, Line, STree, Sorted};
-use ringway::scheme::Scheme;
+use ringway::scheme::{AnyScheme, AnyU32, Scheme};
 use ringway::{CommitError, NodeSpec, Ring, RingBuilder, Writer};
 
-use crate::naive::Hash;
-use crate::{Failure, Keys, Layouts, Schemes, load_cluster};
+use crate::naive::{self, Hash};
+use crate::{Failure, Keys, Layouts, load_cluster};
 use change::{Changes, Planned};
 use check::{History, Outcome};
 use moved::Moved;
@@ -87,12 +87,28 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (file, scheme, nodes) = load_cluster(args.cluster.as_deref())?;
     let keys = Keys::load(args.keys.as_deref())?;
     let keys = &keys.lines();
-    let changes = Changes::new(scheme.points_per_weight(), &nodes, args.seed);
-    let hash = scheme.naive_hash();
+    let (points_per_weight, hash) = match &scheme {
+        AnyScheme::U32(tagged) if tagged.tag().is_none() => match tagged.scheme() {
+            AnyU32::Native(scheme) => Some((scheme.points_per_weight(), naive::sea_hash as Hash)),
+            AnyU32::Xxh3(scheme) => Some((scheme.points_per_weight(), naive::xxh3 as Hash)),
+            _ => None,
+        },
+        _ => None,
+    }
+    .ok_or_else(|| {
+        let reason = "live holds every answer against a naive ring of its own, which knows the schemes native and xxh3 \
+                      without a key tag; for others see verify";
+        Failure::File { file: file.clone(), line: None, reason: reason.to_owned() }
+    })?;
+    let changes = Changes::new(points_per_weight, &nodes, args.seed);
     let live = Drive { args, file, keys, changes, hash, report: Report::new(args.json) };
     match scheme {
-        Schemes::Native(scheme) => run_scheme(scheme, nodes, live),
-        Schemes::Xxh3(scheme) => run_scheme(scheme, nodes, live),
+        AnyScheme::U32(tagged) => match tagged.into_scheme() {
+            AnyU32::Native(scheme) => run_scheme(scheme, nodes, live),
+            AnyU32::Xxh3(scheme) => run_scheme(scheme, nodes, live),
+            _ => unreachable!("refused above"),
+        },
+        _ => unreachable!("refused above"),
     }
 }
 

@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use memchr::{memchr_iter, memrchr};
 use ringway::layout::{Auto, Bucket, Direct, Eytzinger, Layout, Line, STree, Sorted};
-use ringway::scheme::Scheme;
+use ringway::scheme::{AnyScheme, Scheme};
 use ringway::{Node, NodeSpec, Ring, Table};
 
-use crate::{Failure, Layouts, Schemes, load_cluster};
+use crate::{Failure, Layouts, load_cluster};
 
 /// Print the owner of each key
 ///
@@ -86,32 +86,32 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::File { file, line: None, reason });
     }
     match scheme {
-        Schemes::Native(scheme) => run_scheme(scheme, nodes, file, args),
-        Schemes::Xxh3(scheme) => run_scheme(scheme, nodes, file, args),
+        AnyScheme::U32(scheme) => run_scheme(scheme, nodes, file, args),
+        scheme => Err(Failure::UnknownScheme { file, scheme: scheme.name() }),
     }
 }
 
 fn run_scheme<S>(scheme: S, nodes: Vec<NodeSpec>, file: String, args: &Args) -> Result<(), Failure>
 where
-    S: Scheme<Point = u32>,
+    S: Scheme,
 {
     let builder = Ring::builder().scheme(scheme).nodes(nodes);
     let failed = |error| Failure::Ring { file, error };
     match args.layout {
-        Layouts::Auto => run_with(&builder.layout::<Auto<u32>>().build_table().map_err(failed)?, args),
-        Layouts::Line => run_with(&builder.layout::<Line<u32>>().build_table().map_err(failed)?, args),
-        Layouts::Sorted => run_with(&builder.layout::<Sorted<u32>>().build_table().map_err(failed)?, args),
-        Layouts::Eytzinger => run_with(&builder.layout::<Eytzinger<u32>>().build_table().map_err(failed)?, args),
-        Layouts::Stree => run_with(&builder.layout::<STree<u32>>().build_table().map_err(failed)?, args),
-        Layouts::Bucket => run_with(&builder.layout::<Bucket<u32>>().build_table().map_err(failed)?, args),
-        Layouts::Direct => run_with(&builder.layout::<Direct<u32>>().build_table().map_err(failed)?, args),
+        Layouts::Auto => run_with(&builder.layout::<Auto<S::Point>>().build_table().map_err(failed)?, args),
+        Layouts::Line => run_with(&builder.layout::<Line<S::Point>>().build_table().map_err(failed)?, args),
+        Layouts::Sorted => run_with(&builder.layout::<Sorted<S::Point>>().build_table().map_err(failed)?, args),
+        Layouts::Eytzinger => run_with(&builder.layout::<Eytzinger<S::Point>>().build_table().map_err(failed)?, args),
+        Layouts::Stree => run_with(&builder.layout::<STree<S::Point>>().build_table().map_err(failed)?, args),
+        Layouts::Bucket => run_with(&builder.layout::<Bucket<S::Point>>().build_table().map_err(failed)?, args),
+        Layouts::Direct => run_with(&builder.layout::<Direct<S::Point>>().build_table().map_err(failed)?, args),
     }
 }
 
 fn run_with<S, L>(table: &Table<(), S, L>, args: &Args) -> Result<(), Failure>
 where
-    S: Scheme<Point = u32>,
-    L: Layout<u32>,
+    S: Scheme,
+    L: Layout<S::Point>,
 {
     let output = io::stdout().lock();
     let (file, result) = if args.keys.as_os_str() == "-" {
@@ -136,7 +136,7 @@ where
 ///
 /// # Errors
 /// See [`RouteError`]. An interrupted read is tried again.
-pub fn route<S: Scheme<Point = u32>, L: Layout<u32>>(
+pub fn route<S: Scheme, L: Layout<S::Point>>(
     table: &Table<(), S, L>,
     format: Format,
     mut input: impl Read,
@@ -189,7 +189,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// How many keys are looked up at once.
 const BATCH: usize = 256;
 
-struct Answers<'t, S: Scheme<Point = u32>, L: Layout<u32>, W> {
+struct Answers<'t, S: Scheme, L: Layout<S::Point>, W> {
     table: &'t Table<(), S, L>,
     format: Format,
     lines: u64,
@@ -197,7 +197,7 @@ struct Answers<'t, S: Scheme<Point = u32>, L: Layout<u32>, W> {
     output: W,
 }
 
-impl<S: Scheme<Point = u32>, L: Layout<u32>, W: Write> Answers<'_, S, L, W> {
+impl<S: Scheme, L: Layout<S::Point>, W: Write> Answers<'_, S, L, W> {
     /// Answers all of `lines`, each of which ends with LF.
     fn look_up(&mut self, lines: &[u8]) -> Result<(), RouteError> {
         let mut keys: [&[u8]; BATCH] = [&[]; BATCH];

@@ -169,14 +169,15 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use ringway::Ring;
-    use ringway::cluster::ClusterScheme;
     use ringway::scheme::Native;
 
     use super::*;
 
     fn clusters() -> Vec<(Native, Vec<NodeSpec>)> {
         let sample = ringway::cluster::Cluster::parse_toml("sample", str::from_utf8(crate::SAMPLE_CLUSTER).unwrap());
-        let (ClusterScheme::Native(native), nodes) = sample.unwrap().into_parts() else { panic!() };
+        let (scheme, nodes) = sample.unwrap().into_parts();
+        let native = Native::new();
+        assert_eq!(scheme, native.into());
         let few = native.with_points_per_weight(3);
         vec![
             (native, nodes),
