@@ -12,7 +12,7 @@ mod common;
 use std::hint::black_box;
 use std::time::Instant;
 
-use common::{Numbers, is_test, pin};
+use common::{Numbers, Pace, is_test, pin};
 use ringway::Slot;
 use ringway::layout::{Bucket, Direct, Eytzinger, Layout, PointArray, STree, Sorted};
 
@@ -94,7 +94,7 @@ fn compare(title: &str, points: &PointArray<u32>, hostile: bool) {
     if is_test() {
         return;
     }
-    let rounds = if points.len() > 2_000_000 { 41 } else { 101 };
+    let rounds = Pace::of_arguments().rounds(if points.len() > 2_000_000 { 41 } else { 101 }) as u64;
     let mut times = vec![[const { Vec::new() }; 3]; rivals.len()];
     for round in 0..rounds {
         for shape in 0..3 {

@@ -14,7 +14,7 @@ mod common;
 use std::hint::black_box;
 use std::time::Instant;
 
-use common::{Numbers, is_test, nodes, pin};
+use common::{Numbers, Pace, nodes, pin};
 use ringway::scheme::{Native, Scheme, Xxh3};
 use ringway::{Node, Reader, Ring, Writer};
 
@@ -121,7 +121,7 @@ impl<S: Scheme<Point = u32>> Subject<S> {
 
 fn main() {
     pin();
-    let rounds = if is_test() { 2 } else { 501 };
+    let rounds = Pace::of_arguments().rounds(501);
     let (mut native, mut xxh3) = (Subject::new(Native::new()), Subject::new(Xxh3::new()));
     println!("key: ns per key, throughput / latency, median of {rounds} interleaved rounds of {KEYS} keys");
     println!("{:<6} {:>16} {:>16} {:>16} {:>16}", "bytes", "native hash", "native lookup", "xxh3 hash", "xxh3 lookup");

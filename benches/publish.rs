@@ -89,5 +89,9 @@ fn publish(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, publish);
+criterion_group! {
+    name = benches;
+    config = common::criterion();
+    targets = publish
+}
 criterion_main!(benches);

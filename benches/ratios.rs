@@ -12,7 +12,7 @@ mod common;
 use std::hint::black_box;
 use std::time::Instant;
 
-use common::{QUERIES, is_test, keys, nodes, pin};
+use common::{Pace, QUERIES, keys, nodes, pin};
 use ringway::{Node, Ring, Table};
 
 const PASSES: usize = 16;
@@ -51,7 +51,7 @@ fn medians(variants: &mut [Variant<'_>], rounds: usize) -> Vec<f64> {
 
 fn main() {
     pin();
-    let rounds = if is_test() { 3 } else { 301 };
+    let rounds = Pace::of_arguments().rounds(301);
     let points = common::queries();
     let keys = keys();
     println!("ns per lookup, median of {rounds} interleaved rounds of {} lookups", PASSES * QUERIES);

@@ -47,5 +47,9 @@ fn updates(c: &mut Criterion) {
     bench_updates::<Auto<u32>>(c);
 }
 
-criterion_group!(benches, updates);
+criterion_group! {
+    name = benches;
+    config = common::criterion();
+    targets = updates
+}
 criterion_main!(benches);

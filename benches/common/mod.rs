@@ -2,11 +2,13 @@
 
 #![allow(dead_code, reason = "each bench uses a part")]
 
+pub mod search;
+
 use ringway::layout::{Layout, PointArray};
 use ringway::{NodeSpec, Slot};
 
-/// Sizes from the first-level cache to beyond the second: 1e3 … 1e6 points.
-pub const SIZES: [usize; 4] = [1_000, 16_000, 100_000, 1_000_000];
+/// Sizes from the first-level cache to main memory.
+pub const SIZES: [usize; 6] = [300, 1_000, 16_000, 100_000, 1_000_000, 16_000_000];
 
 /// Queries per pass. 16 KiB of them, so that reading them costs next to nothing.
 pub const QUERIES: usize = 4096;
@@ -109,6 +111,44 @@ pub fn pin() {
     if let Some(core) = core_affinity::get_core_ids().and_then(|cores| cores.last().copied()) {
         core_affinity::set_for_current(core);
     }
+}
+
+/// How long a run is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// `-- --test`: answers are checked in a few rounds, and figures mean nothing.
+    Test,
+    /// `-- --quick`: figures to look at.
+    Quick,
+    /// Figures to quote.
+    Full,
+}
+
+impl Pace {
+    /// What the arguments say.
+    pub fn of_arguments() -> Self {
+        let asked = |name: &str| std::env::args().any(|argument| argument == name);
+        match (asked("--test"), asked("--quick")) {
+            (true, _) => Self::Test,
+            (false, true) => Self::Quick,
+            (false, false) => Self::Full,
+        }
+    }
+
+    /// A number of rounds: 2 in a test, a sixth of the full number in a quick run, always odd then, for medians.
+    pub fn rounds(self, full: usize) -> usize {
+        match self {
+            Self::Test => 2,
+            Self::Quick => (full / 6).max(5) | 1,
+            Self::Full => full,
+        }
+    }
+}
+
+/// Criterion with times that keep a full `cargo bench` below 15 minutes on a small machine.
+pub fn criterion() -> criterion::Criterion {
+    let second = std::time::Duration::from_millis(1000);
+    criterion::Criterion::default().warm_up_time(second / 4).measurement_time(second).sample_size(30)
 }
 
 /// Whether the bench is run as a test (`cargo bench -- --test`): few rounds, answers checked, figures meaningless.
