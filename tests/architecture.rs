@@ -17,6 +17,7 @@ const RANKS: &[(&str, u32)] = &[
     ("delta", 3),
     ("table", 4),
     ("cluster", 5),
+    ("plan", 5),
     ("ring", 6),
 ];
 
