@@ -95,10 +95,12 @@ mod table;
 #[cfg_attr(docsrs, doc(cfg(feature = "cluster-file")))]
 pub mod cluster;
 
+mod balance;
 mod plan;
 
 mod ring;
 
+pub use balance::{Balance, NodeBalance};
 pub use delta::{Change, Delta, Field};
 pub use error::{DeltaError, NodeError, SchemeError, WaitError};
 pub use hash::{Fingerprint, Native, ParseFingerprintError};

@@ -341,6 +341,11 @@ impl fmt::Debug for Share {
     }
 }
 
+/// The quotient of two whole numbers, rounded; infinite or not a number if `b` is 0.
+pub(crate) fn ratio(a: u64, b: u64) -> f64 {
+    a as f64 / b as f64
+}
+
 /// The upper half.
 #[inline(always)]
 pub(crate) const fn high_u32(x: u64) -> u32 {

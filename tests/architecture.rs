@@ -18,6 +18,7 @@ const RANKS: &[(&str, u32)] = &[
     ("table", 4),
     ("cluster", 5),
     ("plan", 5),
+    ("balance", 5),
     ("ring", 6),
 ];
 
