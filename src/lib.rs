@@ -95,12 +95,17 @@ mod table;
 #[cfg_attr(docsrs, doc(cfg(feature = "cluster-file")))]
 pub mod cluster;
 
+mod balance;
+mod plan;
+
 mod ring;
 
+pub use balance::{Balance, NodeBalance};
 pub use delta::{Change, Delta, Field};
 pub use error::{DeltaError, NodeError, SchemeError, WaitError};
 pub use hash::{Fingerprint, Native, ParseFingerprintError};
 pub use node::{Limits, Node, NodeId, NodeInfo, NodeSpec, ParseStateError, Slot, State};
+pub use plan::{Flow, KeyMapsDiffer, MovedArc, Plan, Weights};
 pub use point::{Point, Share};
 pub use publish::Counts;
 pub use ring::{CommitError, CommitReport, Handle, Reader, Ring, RingBuilder, Snapshot, Writer};

@@ -302,6 +302,16 @@ impl Share {
         let sum = Self { overflow, points, bits: self.bits };
         (sum <= Self::whole(self.bits)).then_some(sum)
     }
+
+    /// Takes a share of the same circle away; nothing is left where that is more.
+    pub(crate) fn saturating_sub(self, other: Self) -> Self {
+        debug_assert_eq!(self.bits, other.bits, "shares of two circles have no difference");
+        if self <= other {
+            return Self::new(0, self.bits);
+        }
+        let (points, borrow) = self.points.overflowing_sub(other.points);
+        Self { overflow: self.overflow && !other.overflow && !borrow, points, bits: self.bits }
+    }
 }
 
 impl std::ops::Add for Share {
@@ -329,6 +339,11 @@ impl fmt::Debug for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}/2^{}", self.bits)
     }
+}
+
+/// The quotient of two whole numbers, rounded; infinite or not a number if `b` is 0.
+pub(crate) fn ratio(a: u64, b: u64) -> f64 {
+    a as f64 / b as f64
 }
 
 /// The upper half.

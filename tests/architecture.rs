@@ -17,6 +17,8 @@ const RANKS: &[(&str, u32)] = &[
     ("delta", 3),
     ("table", 4),
     ("cluster", 5),
+    ("plan", 5),
+    ("balance", 5),
     ("ring", 6),
 ];
 

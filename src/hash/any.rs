@@ -130,6 +130,10 @@ macro_rules! any {
                 match self { $(Self::$variant(scheme) => scheme.option_bytes(out)),* }
             }
 
+            fn key_map(&self) -> Vec<u8> {
+                match self { $(Self::$variant(scheme) => scheme.key_map()),* }
+            }
+
             fn placement_bytes(&self, node: &NodeInfo, out: &mut Vec<u8>) {
                 match self { $(Self::$variant(scheme) => scheme.placement_bytes(node, out)),* }
             }

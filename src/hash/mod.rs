@@ -114,6 +114,17 @@ pub trait Scheme: Clone + fmt::Debug + Send + Sync + 'static {
         let _ = out;
     }
 
+    /// Returns what names the map from keys to points: two schemes with equal ones map every key to the same point.
+    ///
+    /// The default is the scheme's id with its option bytes, which is safe. Schemes that share a hash, or have options
+    /// that don't concern keys, may say more. A secret must go in as a one-way function of it.
+    fn key_map(&self) -> Vec<u8> {
+        let mut name = self.id().as_bytes().to_vec();
+        name.push(0);
+        self.option_bytes(&mut name);
+        name
+    }
+
     /// Appends what placement reads of `node` beside its id, in a fixed encoding; part of the placement fingerprint.
     fn placement_bytes(&self, node: &NodeInfo, out: &mut Vec<u8>);
 

@@ -161,6 +161,15 @@ impl<S: Scheme> Scheme for Tagged<S> {
         }
     }
 
+    fn key_map(&self) -> Vec<u8> {
+        let mut name = self.scheme.key_map();
+        if let Some(tag) = self.tag {
+            name.extend_from_slice(b"\0key tag");
+            name.extend_from_slice(&tag.marks());
+        }
+        name
+    }
+
     fn placement_bytes(&self, node: &NodeInfo, out: &mut Vec<u8>) {
         self.scheme.placement_bytes(node, out);
     }

@@ -10,6 +10,7 @@ use std::collections::TryReserveError;
 use super::Table;
 use crate::hash::{MatchRule, Scheme};
 use crate::layout::{Layout, PointArray, PointArrayBuilder};
+use crate::node::NodeId;
 use crate::point::Point;
 
 /// Points that lie apart from the boundaries that the layout is built over.
@@ -71,6 +72,32 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     #[inline]
     pub(super) fn points_array(&self) -> &PointArray<S::Point> {
         self.apart.as_ref().map_or_else(|| self.layout.points(), |apart| &apart.points)
+    }
+
+    /// The last place that each stretch of keys of one owner ends at, in the order of the circle from 0, with the owner. Of
+    /// equal points only the owner's is given.
+    pub(crate) fn boundaries(&self) -> impl Iterator<Item = (S::Point, &NodeId)> {
+        let points = self.layout.points();
+        let back = match self.scheme.match_rule() {
+            MatchRule::AtOrAfter | MatchRule::Nearest => S::Point::MIN,
+            // Keys before a point are its own, those on it aren't.
+            MatchRule::After => S::Point::MAX,
+        };
+        // Going one back from 0 leads to the top: that boundary then is the last.
+        let wraps = back != S::Point::MIN && !points.is_empty() && points.point(0) == S::Point::MIN;
+        let first_kept = if wraps { points.run_of(S::Point::MIN, 0).end } else { 0 };
+        let ranks = (first_kept..points.len()).chain(wraps.then_some(0));
+        let mut before = None;
+        ranks.filter_map(move |rank| {
+            let boundary = points.point(rank).clockwise(back);
+            (before.replace(boundary) != Some(boundary)).then(|| (boundary, self.nodes[points.slot(rank).index()].id()))
+        })
+    }
+
+    /// The last of [`boundaries`](Self::boundaries).
+    pub(crate) fn last_boundary(&self) -> Option<S::Point> {
+        // The order of the circle is the order of numbers.
+        self.boundaries().map(|(boundary, _)| boundary).last()
     }
 
     #[expect(dead_code, reason = "the walk to follow starts here")]

@@ -3,13 +3,15 @@
 //! A thin program on the library `ringway`, one module per command. It is a library only so that the bench can run what
 //! the binary runs; nothing else should depend on it.
 //!
-//! Exit codes: 0, also when the reader of the output goes away early; 64 for wrong usage; 1 for every other error and
-//! for a check that failed, with the reason on stderr as `ringway: <file>: …`.
+//! Exit codes: 0, also when the reader of the output goes away early; 64 for wrong usage; 2 from `plan` if keys move; 1 for
+//! every other error and for a check that failed, with the reason on stderr as `ringway: <file>: …`.
 
+pub mod balance;
 mod failure;
 mod input;
 pub mod live;
 pub mod naive;
+pub mod plan;
 pub mod route;
 
 pub use failure::Failure;
@@ -33,9 +35,15 @@ struct Cli {
 enum Command {
     Live(live::Args),
     Route(route::Args),
+    Plan(plan::Args),
+    Balance(balance::Args),
 }
 
-const EXIT_CODES: &str = "Exit codes: 0, 64 for wrong usage, 1 for any other error and for a check that failed.";
+const EXIT_CODES: &str =
+    "Exit codes: 0, 64 for wrong usage, 1 for any other error and for a check that failed; plan: 2 if keys move.";
+
+/// A plan in which keys move.
+const MOVES: u8 = 2;
 
 /// Wrong usage, as `EX_USAGE` of BSD's `sysexits.h`.
 const USAGE: u8 = 64;
@@ -56,11 +64,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let result = match &cli.command {
-        Command::Live(args) => live::run(args),
-        Command::Route(args) => route::run(args),
+        Command::Live(args) => live::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Route(args) => route::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Plan(args) => {
+            plan::run(args).map(|moves| if moves { ExitCode::from(MOVES) } else { ExitCode::SUCCESS })
+        }
+        Command::Balance(args) => balance::run(args).map(|()| ExitCode::SUCCESS),
     };
     match result {
-        Ok(()) | Err(Failure::NobodyReads) => ExitCode::SUCCESS,
+        Ok(code) => code,
+        Err(Failure::NobodyReads) => ExitCode::SUCCESS,
         Err(failure) => {
             say(format_args!("{failure}"));
             ExitCode::FAILURE

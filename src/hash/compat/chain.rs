@@ -26,6 +26,9 @@ pub(super) fn points(label: &[u8], numbers: Range<u32>, out: &mut Vec<u32>) {
     }
 }
 
+/// The name of the map from keys to points.
+pub(super) const KEY_MAP: &[u8] = b"crc32";
+
 /// Returns the point of a key: its CRC-32.
 #[inline]
 pub(super) fn key_point(key: &[u8]) -> u32 {

@@ -67,6 +67,10 @@ impl Scheme for NginxChash {
         placement_bytes(node, &[], out);
     }
 
+    fn key_map(&self) -> Vec<u8> {
+        chain::KEY_MAP.to_vec()
+    }
+
     fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<Label>>) -> Result<(), SchemeError> {
         out.extend((0..).zip(nodes).map(|(tie, node)| {
             let (host, port) = host_and_port(node.id().as_str());

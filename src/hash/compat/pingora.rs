@@ -156,6 +156,10 @@ macro_rules! scheme {
                 placement_bytes(node, &[node.address()], out);
             }
 
+            fn key_map(&self) -> Vec<u8> {
+                chain::KEY_MAP.to_vec()
+            }
+
             fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<Label>>) -> Result<(), SchemeError> {
                 assign($points(self), nodes, out)
             }

@@ -54,6 +54,10 @@ impl Scheme for RestyChash {
         placement_bytes(node, &[node.attribute("id")], out);
     }
 
+    fn key_map(&self) -> Vec<u8> {
+        chain::KEY_MAP.to_vec()
+    }
+
     fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<Label>>) -> Result<(), SchemeError> {
         out.extend((0..).zip(nodes).map(|(tie, node)| {
             let label = node.attribute("id").unwrap_or(node.id().as_str());
