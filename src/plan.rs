@@ -23,7 +23,7 @@ use crate::table::Table;
 /// let plan = Plan::between(&old, &next.table)?;
 /// // A node that joins takes its share and moves nothing else.
 /// assert_eq!(plan.moved(), plan.minimum());
-/// assert!(plan.arcs().iter().all(|arc| arc.new().is_some_and(|id| id.as_str() == "d")));
+/// assert!(plan.arcs().iter().all(|arc| arc.new_owner().is_some_and(|id| id.as_str() == "d")));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,13 +60,13 @@ impl<P: Point> MovedArc<P> {
 
     /// Returns the owner before the change.
     #[must_use]
-    pub fn old(&self) -> Option<&NodeId> {
+    pub fn old_owner(&self) -> Option<&NodeId> {
         self.old.as_ref()
     }
 
     /// Returns the owner after the change.
     #[must_use]
-    pub fn new(&self) -> Option<&NodeId> {
+    pub fn new_owner(&self) -> Option<&NodeId> {
         self.new.as_ref()
     }
 
@@ -233,7 +233,7 @@ impl<P: Point> Plan<P> {
             weights.total = weights.total.saturating_add(weight);
             if let Some(arc) = self.arc_of(point) {
                 weights.moved = weights.moved.saturating_add(weight);
-                let flow = flows.entry((arc.old(), arc.new())).or_default();
+                let flow = flows.entry((arc.old_owner(), arc.new_owner())).or_default();
                 *flow = flow.saturating_add(weight);
             }
         }
@@ -265,7 +265,7 @@ impl<P: Point> Moves<P> {
             return;
         }
         match self.arcs.last_mut() {
-            Some(last) if last.to == from && last.old() == old && last.new() == new => last.to = to,
+            Some(last) if last.to == from && last.old_owner() == old && last.new_owner() == new => last.to = to,
             _ => self.arcs.push(MovedArc { from, to, old: old.cloned(), new: new.cloned() }),
         }
         let share = if from == to { Share::whole(P::BITS) } else { Share::arc(from, to) };
@@ -277,7 +277,7 @@ impl<P: Point> Moves<P> {
     fn join_ends(&mut self) {
         if let [first, .., last] = &mut self.arcs[..]
             && last.to == first.from
-            && (last.old(), last.new()) == (first.old(), first.new())
+            && (last.old_owner(), last.new_owner()) == (first.old_owner(), first.new_owner())
         {
             first.from = last.from;
             self.arcs.pop();

@@ -33,7 +33,9 @@ fn owners<S: Scheme>(old: &Table<u32, S>, new: &Table<u32, S>, point: S::Point) 
 }
 
 fn planned<P: Point>(plan: &Plan<P>, point: P) -> Option<Owners> {
-    let ids = |arc: &ringway::MovedArc<P>| (arc.old().map(ToString::to_string), arc.new().map(ToString::to_string));
+    let ids = |arc: &ringway::MovedArc<P>| {
+        (arc.old_owner().map(ToString::to_string), arc.new_owner().map(ToString::to_string))
+    };
     plan.arc_of(point).map(ids)
 }
 
@@ -68,7 +70,7 @@ fn check_sums<S: Scheme>(old: &Table<u32, S>, new: &Table<u32, S>, plan: &Plan<S
         assert_eq!(share(old, &id).wrapping_sub(lost).wrapping_add(won), share(new, &id), "{id}");
     }
     for pair in plan.arcs().windows(2) {
-        let same = (pair[0].old(), pair[0].new()) == (pair[1].old(), pair[1].new());
+        let same = (pair[0].old_owner(), pair[0].new_owner()) == (pair[1].old_owner(), pair[1].new_owner());
         assert!(pair[0].to() != pair[1].from() || !same, "two arcs that are one: {pair:?}");
     }
 }
