@@ -22,7 +22,8 @@ fn some_nodes(rng: &mut Rng) -> Vec<ModelNode> {
         active_points: Some(rng.number(8)),
         ..ModelNode::new(format!("node{n}"))
     };
-    (0..6).filter_map(|n| rng.percent(60).then(|| node(n, rng))).collect()
+    let kept: Vec<usize> = (0..6).filter(|_| rng.percent(60)).collect();
+    kept.into_iter().map(|n| node(n, rng)).collect()
 }
 
 type Owners = (Option<String>, Option<String>);
@@ -150,7 +151,7 @@ fn a_node_that_joins_or_leaves_moves_the_minimum() {
     for (old, new) in [(&less, &more), (&more, &less)] {
         let plan = Plan::between(old, new).unwrap();
         assert_eq!(plan.moved(), plan.minimum());
-        let tenth = more.shares().iter().find(|(node, _)| node.id() == &"node-9").map(|&(_, share)| share);
+        let tenth = more.shares().iter().find(|(node, _)| *node.id() == "node-9").map(|&(_, share)| share);
         assert_eq!(Some(plan.moved()), tenth);
         assert_eq!(plan.flows().len(), 9);
     }
