@@ -33,7 +33,7 @@ fn shares_are_held_against_weights() {
         let zones = Balance::zones(&table, depth);
         zones.into_iter().find(|(labels, _)| labels == zone).map(|(_, share)| share.points())
     };
-    let of = |id: &str| balance.nodes().iter().find(|node| node.id() == &id).unwrap().share().points();
+    let of = |id: &str| balance.nodes().iter().find(|node| *node.id() == *id).unwrap().share().points();
     assert_eq!(places(&["eu"], 1), Some(of("a") + of("b")));
     assert_eq!(places(&["eu", "eu-2"], 2), Some(of("b")));
     assert_eq!(places(&["us"], 2), Some(0));
