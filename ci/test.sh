@@ -58,6 +58,7 @@ step "golden data against its recipe"
 if command -v python3 >/dev/null; then
     python3 tests/golden/native/recipe.py --check
     python3 tests/golden/xxh3/recipe.py --check
+    python3 tests/golden/memcache/recipe.py --check
 else
     skipped+=("golden data against its recipe: python3 isn't there (the tests above did use the data)")
 fi

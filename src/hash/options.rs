@@ -123,7 +123,6 @@ impl SchemeOptions {
         }
     }
 
-    #[allow(dead_code, reason = "schemes to follow take such")]
     /// Takes out a text that is one of `known`, and returns what stands beside it.
     pub(crate) fn take_one_of<V: Copy>(
         &mut self,

@@ -4,13 +4,27 @@
 //! node's labels are made of, and the encoding of what placement reads.
 
 mod chain;
+mod conhash;
+mod hashes;
+mod ketama;
+mod libketama;
+mod libmemcached;
+mod md5;
 mod nginx;
 mod pingora;
 mod resty;
+mod twemproxy;
+mod uhashring;
 
+pub use conhash::Conhash;
+pub use hashes::MemcacheHash;
+pub use libketama::Libketama;
+pub use libmemcached::{Libmemcached, LibmemcachedFormat, LibmemcachedPoints};
 pub use nginx::NginxChash;
 pub use pingora::{PingoraV1, PingoraV2};
 pub use resty::RestyChash;
+pub use twemproxy::TwemproxyKetama;
+pub use uhashring::{HashRing, UhashringDefault, UhashringKetama};
 
 use std::fmt;
 use std::sync::Arc;
@@ -68,6 +82,30 @@ fn placement_bytes(node: &NodeInfo, read: &[Option<&str>], out: &mut Vec<u8>) {
     }
 }
 
+/// Calls `hash` with the parts of a key joined, for hashes that can't be streamed: on the stack up to
+/// [`JOINED_BYTES`], on the heap beyond. One part that isn't empty is taken as it is.
+fn joined<'a, H>(parts: impl Iterator<Item = &'a [u8]> + Clone, hash: impl FnOnce(&[u8]) -> H) -> H {
+    let mut filled = parts.clone().filter(|part| !part.is_empty());
+    let first = filled.next().unwrap_or_default();
+    if filled.next().is_none() {
+        return hash(first);
+    }
+    let mut room = [0; JOINED_BYTES];
+    let mut len = 0;
+    for part in parts.clone() {
+        let Some(place) = room.get_mut(len..).and_then(|free| free.get_mut(..part.len())) else {
+            let all: Vec<u8> = parts.flatten().copied().collect();
+            return hash(&all);
+        };
+        place.copy_from_slice(part);
+        len += part.len();
+    }
+    hash(&room[..len])
+}
+
+/// Parts of at most this many bytes together are joined on the stack.
+const JOINED_BYTES: usize = 512;
+
 /// A scheme without options, for files.
 macro_rules! named_without_options {
     ($($scheme:ty),*) => {
@@ -87,4 +125,4 @@ macro_rules! named_without_options {
     };
 }
 
-named_without_options!(NginxChash, PingoraV1, RestyChash);
+named_without_options!(NginxChash, PingoraV1, RestyChash, Libketama, HashRing);
