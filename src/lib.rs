@@ -109,10 +109,11 @@ pub use table::{Applied, Table, TableError};
 /// Placement schemes: how nodes become points and keys become a point.
 pub mod scheme {
     pub use crate::hash::{
-        AnyScheme, AnyU32, AnyU128, Assignment, Conhash, HashRing, KeyTag, Label, LabelHash, Labelled, Libketama,
-        Libmemcached, LibmemcachedFormat, LibmemcachedPoints, MatchRule, MemcacheHash, Native, NginxChash, OptionError,
-        OptionValue, OutOfService, ParseKeyTagError, PingoraV1, PingoraV2, RestyChash, Scheme, SchemeOptions, SeaHash,
-        Tagged, TwemproxyKetama, UhashringDefault, UhashringKetama, XxHash3, Xxh3,
+        AnyScheme, AnyU32, AnyU64, AnyU128, Assignment, Conhash, CppMapLower, CppMapUpper, CppMurmurLower, EnvoyHash,
+        EnvoyRingHash, Groupcache, GrpcRingHash, HaproxyChash, HaproxyHash, HashRing, Hashring, KeyTag, Label,
+        LabelHash, Labelled, Libketama, Libmemcached, LibmemcachedFormat, LibmemcachedPoints, MatchRule, MemcacheHash,
+        Native, NginxChash, OptionError, OptionValue, OutOfService, ParseKeyTagError, PingoraV1, PingoraV2, RestyChash,
+        Scheme, SchemeOptions, SeaHash, Tagged, TwemproxyKetama, UhashringDefault, UhashringKetama, XxHash3, Xxh3,
     };
 }
 

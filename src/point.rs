@@ -390,6 +390,12 @@ pub(crate) const fn len_u64(x: usize) -> u64 {
     x as u64
 }
 
+/// The whole number below or at `x`; 0 for what is negative or not a number, and the largest for what is above it.
+#[inline]
+pub(crate) const fn whole_of_f64(x: f64) -> u64 {
+    x as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

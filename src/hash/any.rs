@@ -6,7 +6,8 @@
 use std::ops::Range;
 
 use super::compat::{
-    Conhash, HashRing, Label, Libketama, Libmemcached, NginxChash, PingoraV1, PingoraV2, RestyChash, TwemproxyKetama,
+    Conhash, CppMapLower, CppMapUpper, CppMurmurLower, EnvoyRingHash, Groupcache, GrpcRingHash, HaproxyChash, HashRing,
+    Hashring, Label, Libketama, Libmemcached, NginxChash, PingoraV1, PingoraV2, RestyChash, TwemproxyKetama,
     UhashringDefault, UhashringKetama,
 };
 use super::options::{OptionError, OptionValue, SchemeOptions};
@@ -188,7 +189,12 @@ any! {
     /// One of the schemes on a circle of 2^32 places.
     AnyU32, U32, u32:
     Native, Xxh3, NginxChash, PingoraV1, PingoraV2, RestyChash, Libketama, Libmemcached, TwemproxyKetama, UhashringKetama,
-    HashRing,
+    HashRing, HaproxyChash, Groupcache, CppMapUpper, CppMapLower, CppMurmurLower,
+}
+
+any! {
+    /// One of the schemes on a circle of 2^64 places.
+    AnyU64, U64, u64: EnvoyRingHash, GrpcRingHash, Hashring,
 }
 
 any! {
@@ -212,6 +218,8 @@ any! {
 pub enum AnyScheme {
     /// On a circle of 2^32 places.
     U32(Tagged<AnyU32>),
+    /// On a circle of 2^64 places.
+    U64(Tagged<AnyU64>),
     /// On a circle of 2^128 places.
     U128(Tagged<AnyU128>),
 }
@@ -238,6 +246,9 @@ impl AnyScheme {
         if let Some(scheme) = AnyU32::named(name, options) {
             return Ok(Some(Self::U32(Tagged::new(scheme?, tag))));
         }
+        if let Some(scheme) = AnyU64::named(name, options) {
+            return Ok(Some(Self::U64(Tagged::new(scheme?, tag))));
+        }
         if let Some(scheme) = AnyU128::named(name, options) {
             return Ok(Some(Self::U128(Tagged::new(scheme?, tag))));
         }
@@ -246,7 +257,7 @@ impl AnyScheme {
 
     /// Returns the names of all schemes.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        AnyU32::NAMES.iter().chain(AnyU128::NAMES).copied()
+        AnyU32::NAMES.iter().chain(AnyU64::NAMES).chain(AnyU128::NAMES).copied()
     }
 
     /// Returns the scheme's name.
@@ -254,6 +265,7 @@ impl AnyScheme {
     pub fn name(&self) -> &'static str {
         match self {
             Self::U32(scheme) => scheme.scheme().name(),
+            Self::U64(scheme) => scheme.scheme().name(),
             Self::U128(scheme) => scheme.scheme().name(),
         }
     }
@@ -263,6 +275,7 @@ impl AnyScheme {
     pub fn options(&self) -> SchemeOptions {
         let (options, tag) = match self {
             Self::U32(scheme) => (scheme.scheme().options(), scheme.tag()),
+            Self::U64(scheme) => (scheme.scheme().options(), scheme.tag()),
             Self::U128(scheme) => (scheme.scheme().options(), scheme.tag()),
         };
         let mut all = SchemeOptions::new();

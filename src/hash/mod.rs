@@ -16,10 +16,12 @@ mod xxh3;
 
 #[cfg(feature = "cluster-file")]
 pub(crate) use any::POINTS_PER_WEIGHT;
-pub use any::{AnyScheme, AnyU32, AnyU128};
+pub use any::{AnyScheme, AnyU32, AnyU64, AnyU128};
 pub use compat::{
-    Conhash, HashRing, Label, Libketama, Libmemcached, LibmemcachedFormat, LibmemcachedPoints, MemcacheHash,
-    NginxChash, PingoraV1, PingoraV2, RestyChash, TwemproxyKetama, UhashringDefault, UhashringKetama,
+    Conhash, CppMapLower, CppMapUpper, CppMurmurLower, EnvoyHash, EnvoyRingHash, Groupcache, GrpcRingHash,
+    HaproxyChash, HaproxyHash, HashRing, Hashring, Label, Libketama, Libmemcached, LibmemcachedFormat,
+    LibmemcachedPoints, MemcacheHash, NginxChash, PingoraV1, PingoraV2, RestyChash, TwemproxyKetama, UhashringDefault,
+    UhashringKetama,
 };
 pub(crate) use fingerprint::{Digest, Digester, node_spec_digest};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};

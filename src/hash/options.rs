@@ -113,7 +113,6 @@ impl SchemeOptions {
         }
     }
 
-    #[allow(dead_code, reason = "schemes to follow take such")]
     /// Takes out yes or no.
     pub(crate) fn take_bool(&mut self, name: &'static str) -> Result<Option<bool>, OptionError> {
         match self.0.remove(name) {

@@ -5,24 +5,36 @@
 
 mod chain;
 mod conhash;
+mod cpp;
+mod groupcache;
+mod haproxy;
 mod hashes;
+mod hashring;
 mod ketama;
 mod libketama;
 mod libmemcached;
 mod md5;
+mod murmur64;
 mod nginx;
+mod numbered;
 mod pingora;
 mod resty;
+mod ring_hash;
 mod twemproxy;
 mod uhashring;
 
 pub use conhash::Conhash;
+pub use cpp::{CppMapLower, CppMapUpper, CppMurmurLower};
+pub use groupcache::Groupcache;
+pub use haproxy::{HaproxyChash, HaproxyHash};
 pub use hashes::MemcacheHash;
+pub use hashring::Hashring;
 pub use libketama::Libketama;
 pub use libmemcached::{Libmemcached, LibmemcachedFormat, LibmemcachedPoints};
 pub use nginx::NginxChash;
 pub use pingora::{PingoraV1, PingoraV2};
 pub use resty::RestyChash;
+pub use ring_hash::{EnvoyHash, EnvoyRingHash, GrpcRingHash};
 pub use twemproxy::TwemproxyKetama;
 pub use uhashring::{HashRing, UhashringDefault, UhashringKetama};
 
@@ -71,8 +83,7 @@ fn active_points(node: &NodeInfo, points_per_weight: u32) -> u64 {
 /// `LE32(weight) ‖ opt(LE32(active points set)) ‖ opt(str(text))…`, with `str` and `opt` as in the fingerprint.
 fn placement_bytes(node: &NodeInfo, read: &[Option<&str>], out: &mut Vec<u8>) {
     out.extend_from_slice(&node.weight().to_le_bytes());
-    out.push(u8::from(node.active_points().is_some()));
-    out.extend(node.active_points().into_iter().flat_map(u32::to_le_bytes));
+    active_bytes(node, out);
     for text in read {
         out.push(u8::from(text.is_some()));
         if let Some(text) = text {
@@ -105,6 +116,18 @@ fn joined<'a, H>(parts: impl Iterator<Item = &'a [u8]> + Clone, hash: impl FnOnc
 
 /// Parts of at most this many bytes together are joined on the stack.
 const JOINED_BYTES: usize = 512;
+
+/// Appends the placement bytes of a node of which nothing is read but active points that are set.
+fn active_bytes(node: &NodeInfo, out: &mut Vec<u8>) {
+    out.push(u8::from(node.active_points().is_some()));
+    out.extend(node.active_points().into_iter().flat_map(u32::to_le_bytes));
+}
+
+/// The nodes with their ties, where the node that stands last in the list takes over an equal point.
+fn last_first<'n>(nodes: &[&'n NodeInfo]) -> impl Iterator<Item = (u32, &'n NodeInfo)> {
+    let last = position(nodes.len().saturating_sub(1));
+    (0..).zip(nodes).map(move |(place, node): (u32, _)| (last - place, *node))
+}
 
 /// A scheme without options, for files.
 macro_rules! named_without_options {
