@@ -12,7 +12,7 @@ use super::compat::{
 };
 use super::options::{OptionError, OptionValue, SchemeOptions};
 use super::tag::{KeyTag, Tagged};
-use super::{Assignment, LabelHash, Labelled, MatchRule, Native, OutOfService, Scheme, Xxh3};
+use super::{Assignment, Keyed, LabelHash, Labelled, MatchRule, Native, OutOfService, Scheme, Xxh3};
 use crate::error::SchemeError;
 use crate::node::{NodeId, NodeInfo};
 
@@ -188,7 +188,7 @@ where
 any! {
     /// One of the schemes on a circle of 2^32 places.
     AnyU32, U32, u32:
-    Native, Xxh3, NginxChash, PingoraV1, PingoraV2, RestyChash, Libketama, Libmemcached, TwemproxyKetama, UhashringKetama,
+    Native, Xxh3, Keyed, NginxChash, PingoraV1, PingoraV2, RestyChash, Libketama, Libmemcached, TwemproxyKetama, UhashringKetama,
     HashRing, HaproxyChash, Groupcache, CppMapUpper, CppMapLower, CppMurmurLower,
 }
 

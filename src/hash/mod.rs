@@ -7,6 +7,7 @@
 mod any;
 mod compat;
 mod fingerprint;
+mod keyed;
 mod labelled;
 mod native;
 mod options;
@@ -25,6 +26,7 @@ pub use compat::{
 };
 pub(crate) use fingerprint::{Digest, Digester, node_spec_digest};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
+pub use keyed::{Keyed, Secret, SecretError};
 pub use labelled::{LabelHash, Labelled};
 pub use native::{Native, SeaHash};
 pub use options::{OptionError, OptionValue, SchemeOptions};

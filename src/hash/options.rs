@@ -55,10 +55,15 @@ impl fmt::Display for OptionValue {
 }
 
 /// Named options, from which a scheme takes its own; those that are left are unknown to it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+///
+/// `Debug` doesn't show the value of the option `secret`.
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct SchemeOptions(BTreeMap<String, OptionValue>);
 
 impl SchemeOptions {
+    /// The option whose value nothing may show.
+    pub(crate) const SECRET: &str = "secret";
+
     /// Creates a set of no options.
     #[must_use]
     pub fn new() -> Self {
@@ -94,6 +99,17 @@ impl SchemeOptions {
             None => Ok(None),
             Some(OptionValue::Text(text)) => Ok(Some(text)),
             Some(other) => Err(OptionError::wrong_type(name, &other, "text")),
+        }
+    }
+
+    /// Takes out the secret, as a text that no message may show.
+    pub(super) fn take_secret(&mut self) -> Result<Option<String>, OptionError> {
+        match self.0.remove(Self::SECRET) {
+            None => Ok(None),
+            Some(OptionValue::Text(text)) => Ok(Some(text)),
+            Some(other) => {
+                Err(OptionError { name: Self::SECRET, reason: format!("this is {}; give text", other.kind()) })
+            }
         }
     }
 
@@ -138,6 +154,20 @@ impl SchemeOptions {
                 Err(OptionError { name, reason })
             }
         }
+    }
+}
+
+impl fmt::Debug for SchemeOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        for (name, value) in self.iter() {
+            if name == Self::SECRET {
+                map.entry(&name, &"…")
+            } else {
+                map.entry(&name, value)
+            };
+        }
+        map.finish()
     }
 }
 
