@@ -23,8 +23,8 @@ use crate::node::{NodeId, NodeInfo, State};
 /// HAProxy's consistent hash, `"haproxy-chash"`: a backend with `hash-type consistent`.
 ///
 /// A server has 16 points for each unit of weight, which is at most 256; with weight 0 it has none. Point j is `full_hash`,
-/// a hash of 32 bits to 32, of the server's *base* plus j.
-/// Names don't matter. The base depends on the attribute `hash_key`, which is the server keyword `hash-key`:
+/// a hash of 32 bits to 32, of the server's *base* plus j. Names don't matter. The base depends on the attribute
+/// `hash_key`, which is the server keyword `hash-key`:
 ///
 /// | `hash_key` | base |
 /// |---|---|
