@@ -47,6 +47,7 @@ esac
 step "examples"
 cargo run --release --example quickstart
 cargo run --release --example embed
+cargo run --release --example own_scheme
 
 step "the tool, as the README starts it"
 cargo run --release -- live --seconds 5
@@ -58,6 +59,9 @@ step "golden data against its recipe"
 if command -v python3 >/dev/null; then
     python3 tests/golden/native/recipe.py --check
     python3 tests/golden/xxh3/recipe.py --check
+    python3 tests/golden/memcache/recipe.py --check
+    python3 tests/golden/keyed/recipe.py --check
+    python3 tests/golden/proxies/recipe.py --check
 else
     skipped+=("golden data against its recipe: python3 isn't there (the tests above did use the data)")
 fi

@@ -114,9 +114,12 @@ pub use table::{Applied, Table, TableError};
 /// Placement schemes: how nodes become points and keys become a point.
 pub mod scheme {
     pub use crate::hash::{
-        AnyScheme, AnyU32, Assignment, KeyTag, Label, LabelHash, Labelled, MatchRule, Native, NginxChash, OptionError,
-        OptionValue, OutOfService, ParseKeyTagError, PingoraV1, PingoraV2, RestyChash, Scheme, SchemeOptions, SeaHash,
-        Tagged, XxHash3, Xxh3,
+        AnyScheme, AnyU32, AnyU64, AnyU128, Assignment, Conhash, CppMapLower, CppMapUpper, CppMurmurLower, EnvoyHash,
+        EnvoyRingHash, Groupcache, GrpcRingHash, HaproxyChash, HaproxyHash, HashRing, Hashring, KeyTag, Keyed, Label,
+        LabelHash, Labelled, Libketama, Libmemcached, LibmemcachedFormat, LibmemcachedPoints, MatchRule, MemcacheHash,
+        Native, NginxChash, OptionError, OptionValue, OutOfService, ParseKeyTagError, PingoraV1, PingoraV2, RestyChash,
+        Scheme, SchemeOptions, SeaHash, Secret, SecretError, Tagged, TwemproxyKetama, UhashringDefault,
+        UhashringKetama, XxHash3, Xxh3,
     };
 }
 

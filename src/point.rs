@@ -384,9 +384,30 @@ pub(crate) const fn position(x: usize) -> u32 {
     x as u32
 }
 
+/// The nearest `f32`: what C's cast makes of an integer.
+pub(crate) const fn nearest_f32(x: u64) -> f32 {
+    x as f32
+}
+
+/// The nearest `f32` of a longer number.
+pub(crate) const fn narrow_f32(x: f64) -> f32 {
+    x as f32
+}
+
+/// A number without its fraction; the largest `u64` if it is larger, 0 if it is below 0 or not a number.
+pub(crate) const fn whole_u64(x: f32) -> u64 {
+    x as u64
+}
+
 /// A length as a `u64`; lossless, since no target has pointers above 64 bits.
 #[inline(always)]
 pub(crate) const fn len_u64(x: usize) -> u64 {
+    x as u64
+}
+
+/// The whole number below or at `x`; 0 for what is negative or not a number, and the largest for what is above it.
+#[inline]
+pub(crate) const fn whole_of_f64(x: f64) -> u64 {
     x as u64
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, str};
 
 use ringway::layout::Layout;
-use ringway::scheme::{LabelHash, Labelled, Scheme, SeaHash, XxHash3, Xxh3};
+use ringway::scheme::{Keyed, LabelHash, Scheme, SeaHash, Secret, XxHash3, Xxh3};
 use ringway::{Delta, Native, NodeSpec, Ring, RingBuilder, Table};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -15,19 +15,25 @@ use sha2::{Digest, Sha256};
 for_every_layout!(
     every_case_is_reproduced,
     every_xxh3_case_is_reproduced,
+    every_keyed_case_is_reproduced,
     every_move_is_reproduced,
     the_first_id_of_a_tie_owns_it
 );
 
 type Shares = BTreeMap<String, u64>;
 
-/// The folder of the scheme that places by `H`.
-fn folder<H: LabelHash>() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(Labelled::<H>::ID)
+/// The folder of the scheme of that name.
+fn folder(id: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(id)
 }
 
 fn root() -> PathBuf {
-    folder::<SeaHash>()
+    folder(Native::ID)
+}
+
+/// The keyed scheme with the secret of its golden data.
+fn keyed() -> Keyed {
+    Keyed::new(Secret::from_file(folder(Keyed::ID).join("secret.hex")).expect("the secret is there"))
 }
 
 /// The folders in `parent` that hold `file`, of which there must be `count`: a walk that finds nothing checks nothing.
@@ -89,12 +95,12 @@ fn node(value: &Value) -> NodeSpec {
 }
 
 fn cluster(path: &Path) -> (u32, Vec<NodeSpec>) {
-    cluster_of::<SeaHash>(path)
+    cluster_of(Native::ID, path)
 }
 
-fn cluster_of<H: LabelHash>(path: &Path) -> (u32, Vec<NodeSpec>) {
+fn cluster_of(id: &str, path: &Path) -> (u32, Vec<NodeSpec>) {
     let cluster = json(path);
-    assert_eq!(cluster["scheme"], Labelled::<H>::ID);
+    assert_eq!(cluster["scheme"], id);
     let nodes = cluster["nodes"].as_array().expect("nodes").iter().map(node).collect();
     (small(&cluster["points_per_weight"]), nodes)
 }
@@ -108,7 +114,7 @@ fn id<'t, L: Layout<u32>>(table: &'t Table<(), Native, L>, key: &str) -> &'t str
 }
 
 /// Every way to ask for a key's owner gives `owner`.
-fn check_owner<H: LabelHash, L: Layout<u32>>(table: &Table<(), Labelled<H>, L>, key: &str, owner: &str) {
+fn check_owner<S: Scheme<Point = u32>, L: Layout<u32>>(table: &Table<(), S, L>, key: &str, owner: &str) {
     let (bytes, found) = (key.as_bytes(), |node: Option<&ringway::Node>| {
         assert_eq!(node.map_or("", |node| node.id().as_str()), owner, "key {key:?}");
     });
@@ -121,7 +127,7 @@ fn check_owner<H: LabelHash, L: Layout<u32>>(table: &Table<(), Labelled<H>, L>, 
     found(table.owner_of_parts(&bytes.chunks(1).collect::<Vec<_>>()));
 }
 
-fn check_owners<H: LabelHash, L: Layout<u32>>(table: &Table<(), Labelled<H>, L>, rows: &[(String, String)]) {
+fn check_owners<S: Scheme<Point = u32>, L: Layout<u32>>(table: &Table<(), S, L>, rows: &[(String, String)]) {
     rows.iter().for_each(|(key, owner)| check_owner(table, key, owner));
     let (keys, owners): (Vec<&str>, Vec<&str>) = rows.iter().map(|(key, owner)| (key.as_str(), owner.as_str())).unzip();
     let mut found = vec![None; keys.len()];
@@ -133,30 +139,36 @@ fn check_owners<H: LabelHash, L: Layout<u32>>(table: &Table<(), Labelled<H>, L>,
     assert_eq!(at.iter().map(|node| node.map_or("", |node| node.id().as_str())).collect::<Vec<_>>(), owners);
 }
 
-fn shares<H: LabelHash, L: Layout<u32>>(table: &Table<(), Labelled<H>, L>) -> Shares {
+fn shares<S: Scheme<Point = u32>, L: Layout<u32>>(table: &Table<(), S, L>) -> Shares {
     let shares = table.shares();
     let places = |share: ringway::Share| u64::try_from(share.points()).expect("at most 2^32");
     shares.into_iter().map(|(node, share)| (node.id().as_str().to_owned(), places(share))).collect()
 }
 
 fn every_case_is_reproduced<L: Layout<u32>>() {
-    reproduce_cases::<SeaHash, L>(11);
+    reproduce_cases::<_, L>(11, |points| Native::new().with_points_per_weight(points));
 }
 
 fn every_xxh3_case_is_reproduced<L: Layout<u32>>() {
-    reproduce_cases::<XxHash3, L>(1);
+    reproduce_cases::<_, L>(1, |points| Xxh3::new().with_points_per_weight(points));
 }
 
-fn reproduce_cases<H: LabelHash, L: Layout<u32>>(count: usize) {
-    for case in folders_with(&folder::<H>(), "cluster.json", count) {
+fn every_keyed_case_is_reproduced<L: Layout<u32>>() {
+    reproduce_cases::<_, L>(1, |points| keyed().with_points_per_weight(points));
+}
+
+/// Replays the cases of a scheme, which is made of its points per weight.
+fn reproduce_cases<S: Scheme<Point = u32>, L: Layout<u32>>(count: usize, scheme: impl Fn(u32) -> S) {
+    let id = scheme(0).id().to_owned();
+    for case in folders_with(&folder(&id), "cluster.json", count) {
         println!("{}", case.display());
         let expected = json(&case.join("expected.json"));
         let owners: Vec<_> = rows(&case.join("owners.tsv")).into_iter().map(|[key, owner]| (key, owner)).collect();
-        let (points_per_weight, nodes) = cluster_of::<H>(&case.join("cluster.json"));
-        let scheme = Labelled::<H>::new().with_points_per_weight(points_per_weight);
+        let (points_per_weight, nodes) = cluster_of(&id, &case.join("cluster.json"));
+        let scheme = scheme(points_per_weight);
         let reversed: Vec<_> = nodes.iter().rev().cloned().collect();
         for nodes in [nodes, reversed] {
-            let ring = Ring::builder().scheme(scheme).layout::<L>().nodes(nodes);
+            let ring = Ring::builder().scheme(scheme.clone()).layout::<L>().nodes(nodes);
             let table = ring.build_table().expect("the case is valid");
             check_case(&table, &expected);
             check_owners(&table, &owners);
@@ -165,7 +177,7 @@ fn reproduce_cases<H: LabelHash, L: Layout<u32>>(count: usize) {
     }
 }
 
-fn check_case<H: LabelHash, L: Layout<u32>>(table: &Table<(), Labelled<H>, L>, expected: &Value) {
+fn check_case<S: Scheme<Point = u32>, L: Layout<u32>>(table: &Table<(), S, L>, expected: &Value) {
     assert_eq!(table.len() as u64, number(&expected["points"]));
     assert_eq!(table.points().len(), table.len());
     let distinct: BTreeSet<u32> = table.points().map(|(point, _)| point).collect();
@@ -297,10 +309,9 @@ fn the_first_id_of_a_tie_owns_it<L: Layout<u32>>() {
     }
 }
 
-fn check_labels<H: LabelHash>(hash: fn(&[u8]) -> u64) {
-    let rows = rows::<3>(&folder::<H>().join("labels.tsv"));
+fn check_labels(scheme: &impl Scheme<Point = u32, Seed = ()>, hash: impl Fn(&[u8]) -> u64) {
+    let rows = rows::<3>(&folder(scheme.id()).join("labels.tsv"));
     assert!(rows.len() > 400);
-    let scheme = Labelled::<H>::new();
     let mut out_of_range = 0;
     for [id, label, point] in rows {
         let (label, point) = (label.parse::<u32>().unwrap(), u32::from_str_radix(&point, 16).unwrap());
@@ -323,18 +334,16 @@ fn check_labels<H: LabelHash>(hash: fn(&[u8]) -> u64) {
     assert!(out_of_range < 20, "{out_of_range}");
 }
 
-fn check_keys<H: LabelHash>() {
-    let rows = rows::<2>(&folder::<H>().join("keys.tsv"));
+fn check_keys(scheme: &impl Scheme<Point = u32>) {
+    let rows = rows::<2>(&folder(scheme.id()).join("keys.tsv"));
     assert!(rows.len() > 300);
     for [key, point] in rows {
-        assert_eq!(format!("{:08x}", Labelled::<H>::new().key_point(key.as_bytes())), point, "{key:?}");
+        assert_eq!(format!("{:08x}", scheme.key_point(key.as_bytes())), point, "{key:?}");
     }
 }
 
 /// The point of a key of known hash, whole and in parts.
-fn check_hash<H: LabelHash>(key: &[u8], hash: &str) {
-    let scheme = Labelled::<H>::new();
-    assert_eq!(format!("{:016x}", H::hash(key)), hash);
+fn check_hash(scheme: &impl Scheme<Point = u32>, key: &[u8], hash: &str) {
     assert_eq!(format!("{:08x}", scheme.key_point(key)), hash[..8]);
     for step in [1, 3, 7, 8, 9, 16, 31, 32, 33] {
         let parts: Vec<&[u8]> = key.chunks(step).collect();
@@ -344,14 +353,18 @@ fn check_hash<H: LabelHash>(key: &[u8], hash: &str) {
 
 #[test]
 fn labels_hash_to_their_points() {
-    check_labels::<SeaHash>(seahash::hash);
-    check_labels::<XxHash3>(twox_hash::XxHash3_64::oneshot);
+    check_labels(&Native::new(), seahash::hash);
+    check_labels(&Xxh3::new(), twox_hash::XxHash3_64::oneshot);
+    let secret = fs::read_to_string(folder(Keyed::ID).join("secret.hex")).expect("the secret is there");
+    let key = u128::from_str_radix(secret.trim(), 16).expect("a secret").to_be_bytes();
+    check_labels(&keyed(), |label| siphasher::sip::SipHasher13::new_with_key(&key).hash(label));
 }
 
 #[test]
 fn keys_hash_to_their_points() {
-    check_keys::<SeaHash>();
-    check_keys::<XxHash3>();
+    check_keys(&Native::new());
+    check_keys(&Xxh3::new());
+    check_keys(&keyed());
 }
 
 #[test]
@@ -365,18 +378,32 @@ fn keys_of_every_length_hash_as_seahash() {
             .map(|digits| u8::from_str_radix(str::from_utf8(digits).unwrap(), 16).unwrap())
             .collect();
         assert_eq!(format!("{:016x}", seahash::hash(&key)), hash);
-        check_hash::<SeaHash>(&key, &hash);
+        assert_eq!(format!("{:016x}", SeaHash::hash(&key)), hash);
+        check_hash(&Native::new(), &key, &hash);
     }
+}
+
+/// Lengths and hashes of the pattern's first bytes.
+fn hashes_by_length(path: &Path) -> Vec<(Vec<u8>, String)> {
+    let rows = rows::<2>(path);
+    assert!(rows.len() > 300);
+    let pattern = |length| (0..length).map(|n| ((n * 167 + n / 256 + 13) % 256) as u8).collect();
+    rows.into_iter().map(|[length, hash]| (pattern(length.parse::<usize>().expect("a length")), hash)).collect()
 }
 
 #[test]
 fn keys_of_every_length_hash_as_xxh3() {
-    let rows = rows::<2>(&folder::<XxHash3>().join("xxh3.tsv"));
-    assert!(rows.len() > 300);
-    for [length, hash] in rows {
-        let length: usize = length.parse().expect("a length");
-        let key: Vec<u8> = (0..length).map(|n| ((n * 167 + n / 256 + 13) % 256) as u8).collect();
-        check_hash::<XxHash3>(&key, &hash);
+    for (key, hash) in hashes_by_length(&folder(Xxh3::ID).join("xxh3.tsv")) {
+        assert_eq!(format!("{:016x}", XxHash3::hash(&key)), hash);
+        check_hash(&Xxh3::new(), &key, &hash);
+    }
+}
+
+#[test]
+fn keys_of_every_length_hash_as_siphash() {
+    let scheme = keyed();
+    for (key, hash) in hashes_by_length(&folder(Keyed::ID).join("siphash.tsv")) {
+        check_hash(&scheme, &key, &hash);
     }
 }
 

@@ -58,6 +58,8 @@ fn mismatches(case: &Case) -> Vec<String> {
     let nodes = || case.cluster.nodes().iter().cloned();
     match case.cluster.scheme() {
         AnyScheme::U32(scheme) => both(scheme, nodes, case),
+        AnyScheme::U64(scheme) => both(scheme, nodes, case),
+        AnyScheme::U128(scheme) => both(scheme, nodes, case),
         _ => panic!("a width that this test doesn't know"),
     }
 }

@@ -78,7 +78,9 @@ impl Checker<'_> {
             }
             places.insert(name.clone().into_owned(), (at, found.at, field.clone()));
             let Some(value) = option_value(&found.value) else {
-                let problem = ClusterProblem::WrongType { found: found.value.describe(), wanted: OPTION };
+                let hidden = name == SchemeOptions::SECRET;
+                let shown = if hidden { "this is no text".to_owned() } else { found.value.describe() };
+                let problem = ClusterProblem::WrongType { found: shown, wanted: OPTION };
                 return Err(self.error(found.at, problem).with_field(&field));
             };
             given.insert(name.into_owned(), value);

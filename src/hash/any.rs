@@ -5,10 +5,14 @@
 
 use std::ops::Range;
 
-use super::compat::{Label, NginxChash, PingoraV1, PingoraV2, RestyChash};
+use super::compat::{
+    Conhash, CppMapLower, CppMapUpper, CppMurmurLower, EnvoyRingHash, Groupcache, GrpcRingHash, HaproxyChash, HashRing,
+    Hashring, Label, Libketama, Libmemcached, NginxChash, PingoraV1, PingoraV2, RestyChash, TwemproxyKetama,
+    UhashringDefault, UhashringKetama,
+};
 use super::options::{OptionError, OptionValue, SchemeOptions};
 use super::tag::{KeyTag, Tagged};
-use super::{Assignment, LabelHash, Labelled, MatchRule, Native, OutOfService, Scheme, Xxh3};
+use super::{Assignment, Keyed, LabelHash, Labelled, MatchRule, Native, OutOfService, Scheme, Xxh3};
 use crate::error::SchemeError;
 use crate::node::{NodeId, NodeInfo};
 
@@ -65,7 +69,7 @@ impl Bytes for Label {
 }
 
 macro_rules! any {
-    ($(#[$doc:meta])* $any:ident, $point:ty: $($variant:ident),* $(,)?) => {
+    ($(#[$doc:meta])* $any:ident, $width:ident, $point:ty: $($variant:ident),* $(,)?) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         #[non_exhaustive]
@@ -82,7 +86,19 @@ macro_rules! any {
                     Self::$variant(scheme)
                 }
             }
+
+            impl From<$variant> for AnyScheme {
+                fn from(scheme: $variant) -> Self {
+                    $any::$variant(scheme).into()
+                }
+            }
         )*
+
+        impl From<$any> for AnyScheme {
+            fn from(scheme: $any) -> Self {
+                Self::$width(Tagged::new(scheme, None))
+            }
+        }
 
         impl $any {
             const NAMES: &[&'static str] = &[$(<$variant as Named>::NAME),*];
@@ -175,7 +191,19 @@ where
 
 any! {
     /// One of the schemes on a circle of 2^32 places.
-    AnyU32, u32: Native, Xxh3, NginxChash, PingoraV1, PingoraV2, RestyChash,
+    AnyU32, U32, u32:
+    Native, Xxh3, Keyed, NginxChash, PingoraV1, PingoraV2, RestyChash, Libketama, Libmemcached, TwemproxyKetama, UhashringKetama,
+    HashRing, HaproxyChash, Groupcache, CppMapUpper, CppMapLower, CppMurmurLower,
+}
+
+any! {
+    /// One of the schemes on a circle of 2^64 places.
+    AnyU64, U64, u64: EnvoyRingHash, GrpcRingHash, Hashring,
+}
+
+any! {
+    /// One of the schemes on a circle of 2^128 places.
+    AnyU128, U128, u128: UhashringDefault, Conhash,
 }
 
 /// One of all schemes, picked by name: what a cluster file or a recorded cluster places by.
@@ -194,10 +222,16 @@ any! {
 pub enum AnyScheme {
     /// On a circle of 2^32 places.
     U32(Tagged<AnyU32>),
+    /// On a circle of 2^64 places.
+    U64(Tagged<AnyU64>),
+    /// On a circle of 2^128 places.
+    U128(Tagged<AnyU128>),
 }
 
 /// The option of every scheme: the marks of the key's tag.
 pub(crate) const KEY_TAG: &str = "key_tag";
+/// The same, as twemproxy's configuration names it.
+const HASH_TAG: &str = "hash_tag";
 
 impl AnyScheme {
     /// Returns the scheme of that name, which takes its options out of `options`; `None` if there is no such scheme.
@@ -207,22 +241,27 @@ impl AnyScheme {
     /// # Errors
     /// If an option has a value that the scheme doesn't take.
     pub fn named(name: &str, options: &mut SchemeOptions) -> Result<Option<Self>, OptionError> {
-        let tag = match options.take_text(KEY_TAG)? {
-            None => None,
-            Some(text) => {
-                let wrong = |error: super::ParseKeyTagError| OptionError { name: KEY_TAG, reason: error.to_string() };
-                Some(text.parse::<KeyTag>().map_err(wrong)?)
-            }
+        let (option, marks) = match options.take_text(KEY_TAG)? {
+            None if name == TwemproxyKetama::ID => (HASH_TAG, options.take_text(HASH_TAG)?),
+            marks => (KEY_TAG, marks),
         };
-        match AnyU32::named(name, options) {
-            Some(scheme) => scheme.map(|scheme| Some(Self::U32(Tagged::new(scheme, tag)))),
-            None => Ok(None),
+        let wrong = |error: super::ParseKeyTagError| OptionError { name: option, reason: error.to_string() };
+        let tag = marks.map(|marks| marks.parse::<KeyTag>().map_err(wrong)).transpose()?;
+        if let Some(scheme) = AnyU32::named(name, options) {
+            return Ok(Some(Self::U32(Tagged::new(scheme?, tag))));
         }
+        if let Some(scheme) = AnyU64::named(name, options) {
+            return Ok(Some(Self::U64(Tagged::new(scheme?, tag))));
+        }
+        if let Some(scheme) = AnyU128::named(name, options) {
+            return Ok(Some(Self::U128(Tagged::new(scheme?, tag))));
+        }
+        Ok(None)
     }
 
     /// Returns the names of all schemes.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        AnyU32::NAMES.iter().copied()
+        AnyU32::NAMES.iter().chain(AnyU64::NAMES).chain(AnyU128::NAMES).copied()
     }
 
     /// Returns the scheme's name.
@@ -230,6 +269,8 @@ impl AnyScheme {
     pub fn name(&self) -> &'static str {
         match self {
             Self::U32(scheme) => scheme.scheme().name(),
+            Self::U64(scheme) => scheme.scheme().name(),
+            Self::U128(scheme) => scheme.scheme().name(),
         }
     }
 
@@ -238,6 +279,8 @@ impl AnyScheme {
     pub fn options(&self) -> SchemeOptions {
         let (options, tag) = match self {
             Self::U32(scheme) => (scheme.scheme().options(), scheme.tag()),
+            Self::U64(scheme) => (scheme.scheme().options(), scheme.tag()),
+            Self::U128(scheme) => (scheme.scheme().options(), scheme.tag()),
         };
         let mut all = SchemeOptions::new();
         for (name, value) in options {
@@ -248,11 +291,5 @@ impl AnyScheme {
             all.insert(KEY_TAG.to_owned(), String::from_utf8_lossy(&marks).as_ref().into());
         }
         all
-    }
-}
-
-impl<S: Into<AnyU32>> From<S> for AnyScheme {
-    fn from(scheme: S) -> Self {
-        Self::U32(Tagged::new(scheme.into(), None))
     }
 }

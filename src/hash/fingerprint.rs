@@ -11,6 +11,7 @@
 //! - node spec digest, `ringway.snode.1`: `str(id) ‖ LE32(weight) ‖ opt(LE32(active points set)) ‖ opt(str(address)) ‖
 //!   LE32(zone labels) ‖ str(label)… ‖ LE32(attributes) ‖ (str(name) ‖ str(value))… ‖ one byte: the configured
 //!   state, 0 = up, 1 = draining, 2 = down`
+//! - the id of a secret, `ringway.keyid.1`: the secret's 16 bytes
 //! - spec, `ringway.spec.1`: `placement ‖ LE64(nodes) ‖ node spec digests`
 //!
 //! Digests stand in the order of ids for order-free schemes, in list order for others. A node's digests are computed
@@ -106,6 +107,10 @@ impl Digester {
 
     pub(crate) fn spec() -> Self {
         Self::new(b"ringway.spec.1")
+    }
+
+    pub(crate) fn secret() -> Self {
+        Self::new(b"ringway.keyid.1")
     }
 
     fn spec_node() -> Self {

@@ -7,6 +7,7 @@
 mod any;
 mod compat;
 mod fingerprint;
+mod keyed;
 mod labelled;
 mod native;
 mod options;
@@ -16,10 +17,16 @@ mod xxh3;
 
 #[cfg(feature = "cluster-file")]
 pub(crate) use any::POINTS_PER_WEIGHT;
-pub use any::{AnyScheme, AnyU32};
-pub use compat::{Label, NginxChash, PingoraV1, PingoraV2, RestyChash};
+pub use any::{AnyScheme, AnyU32, AnyU64, AnyU128};
+pub use compat::{
+    Conhash, CppMapLower, CppMapUpper, CppMurmurLower, EnvoyHash, EnvoyRingHash, Groupcache, GrpcRingHash,
+    HaproxyChash, HaproxyHash, HashRing, Hashring, Label, Libketama, Libmemcached, LibmemcachedFormat,
+    LibmemcachedPoints, MemcacheHash, NginxChash, PingoraV1, PingoraV2, RestyChash, TwemproxyKetama, UhashringDefault,
+    UhashringKetama,
+};
 pub(crate) use fingerprint::{Digest, Digester, node_spec_digest};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
+pub use keyed::{Keyed, Secret, SecretError};
 pub use labelled::{LabelHash, Labelled};
 pub use native::{Native, SeaHash};
 pub use options::{OptionError, OptionValue, SchemeOptions};

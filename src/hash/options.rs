@@ -55,10 +55,15 @@ impl fmt::Display for OptionValue {
 }
 
 /// Named options, from which a scheme takes its own; those that are left are unknown to it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+///
+/// `Debug` doesn't show the value of the option `secret`.
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct SchemeOptions(BTreeMap<String, OptionValue>);
 
 impl SchemeOptions {
+    /// The option whose value nothing may show.
+    pub(crate) const SECRET: &str = "secret";
+
     /// Creates a set of no options.
     #[must_use]
     pub fn new() -> Self {
@@ -97,6 +102,17 @@ impl SchemeOptions {
         }
     }
 
+    /// Takes out the secret, as a text that no message may show.
+    pub(super) fn take_secret(&mut self) -> Result<Option<String>, OptionError> {
+        match self.0.remove(Self::SECRET) {
+            None => Ok(None),
+            Some(OptionValue::Text(text)) => Ok(Some(text)),
+            Some(other) => {
+                Err(OptionError { name: Self::SECRET, reason: format!("this is {}; give text", other.kind()) })
+            }
+        }
+    }
+
     /// Takes out a whole number of at most `limit`.
     pub(crate) fn take_integer(&mut self, name: &'static str, limit: u32) -> Result<Option<u32>, OptionError> {
         let number = match self.0.remove(name) {
@@ -113,7 +129,6 @@ impl SchemeOptions {
         }
     }
 
-    #[allow(dead_code, reason = "schemes to follow take such")]
     /// Takes out yes or no.
     pub(crate) fn take_bool(&mut self, name: &'static str) -> Result<Option<bool>, OptionError> {
         match self.0.remove(name) {
@@ -123,7 +138,6 @@ impl SchemeOptions {
         }
     }
 
-    #[allow(dead_code, reason = "schemes to follow take such")]
     /// Takes out a text that is one of `known`, and returns what stands beside it.
     pub(crate) fn take_one_of<V: Copy>(
         &mut self,
@@ -140,6 +154,20 @@ impl SchemeOptions {
                 Err(OptionError { name, reason })
             }
         }
+    }
+}
+
+impl fmt::Debug for SchemeOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        for (name, value) in self.iter() {
+            if name == Self::SECRET {
+                map.entry(&name, &"…")
+            } else {
+                map.entry(&name, value)
+            };
+        }
+        map.finish()
     }
 }
 

@@ -191,16 +191,10 @@ impl<S: Scheme> Scheme for Tagged<S> {
     }
 
     fn key_point_of_parts(&self, parts: &[&[u8]]) -> S::Point {
-        let Some(Range { start, end }) = self.tag.and_then(|tag| tag.range(parts)) else {
+        let Some(tagged) = self.tag.and_then(|tag| tag.range(parts)) else {
             return self.scheme.key_point_of_parts(parts);
         };
-        let mut at = 0;
-        let mut cut = parts.iter().filter_map(|part| {
-            let within = |place: usize| place.clamp(at, at + part.len()) - at;
-            let tagged = &part[within(start)..within(end)];
-            at += part.len();
-            (!tagged.is_empty()).then_some(tagged)
-        });
+        let mut cut = cut_parts(parts, tagged);
         match (cut.next(), cut.next()) {
             (Some(one), None) => self.scheme.key_point(one),
             (first, second) => {
@@ -209,6 +203,17 @@ impl<S: Scheme> Scheme for Tagged<S> {
             }
         }
     }
+}
+
+/// What of the parts lies in a range of the bytes that they make when joined, without parts that are empty then.
+pub(super) fn cut_parts<'k>(parts: &[&'k [u8]], Range { start, end }: Range<usize>) -> impl Iterator<Item = &'k [u8]> {
+    let mut at = 0;
+    parts.iter().filter_map(move |part| {
+        let within = |place: usize| place.clamp(at, at + part.len()) - at;
+        let cut = &part[within(start)..within(end)];
+        at += part.len();
+        (!cut.is_empty()).then_some(cut)
+    })
 }
 
 #[cfg(test)]

@@ -38,6 +38,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (file, scheme, nodes) = load_cluster(args.cluster.as_deref())?;
     let text = match scheme {
         AnyScheme::U32(scheme) => measure(scheme, nodes, file, args.json)?,
+        AnyScheme::U64(scheme) => measure(scheme, nodes, file, args.json)?,
+        AnyScheme::U128(scheme) => measure(scheme, nodes, file, args.json)?,
         scheme => return Err(Failure::UnknownScheme { file, scheme: scheme.name() }),
     };
     io::stdout().write_all(text.as_bytes()).map_err(Failure::writing)

@@ -42,6 +42,8 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     let new = (new_file, new_nodes);
     match (old_scheme, new_scheme) {
         (AnyScheme::U32(a), AnyScheme::U32(b)) => compare(a, b, old, new, args.json),
+        (AnyScheme::U64(a), AnyScheme::U64(b)) => compare(a, b, old, new, args.json),
+        (AnyScheme::U128(a), AnyScheme::U128(b)) => compare(a, b, old, new, args.json),
         (a, b) => {
             let reason = format!(
                 "scheme \"{}\" has a circle of another width than \"{}\" of {}; a plan needs one key map",

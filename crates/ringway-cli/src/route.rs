@@ -87,6 +87,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     match scheme {
         AnyScheme::U32(scheme) => run_scheme(scheme, nodes, file, args),
+        AnyScheme::U64(scheme) => run_scheme(scheme, nodes, file, args),
+        AnyScheme::U128(scheme) => run_scheme(scheme, nodes, file, args),
         scheme => Err(Failure::UnknownScheme { file, scheme: scheme.name() }),
     }
 }

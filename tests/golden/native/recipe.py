@@ -21,6 +21,7 @@ CIRCLE = 1 << 32
 MASK64 = (1 << 64) - 1
 # The scheme's id. `../xxh3/recipe.py` gives this and the hash other values: all else is the same.
 SCHEME = "native"
+OPTIONS = b""  # what the scheme puts into its placement fingerprint
 
 # ---------------------------------------------------------------------------------------------------------------------
 # SeaHash 4, default seeds
@@ -145,7 +146,7 @@ class Cluster:
     def placement(self):
         nodes = self.in_id_order()
         digests = b"".join(blake(b"ringway.pnode.1", str_(n["id"].encode()) + str_(le32(self.active(n)))) for n in nodes)
-        return blake(b"ringway.place.1", str_(SCHEME.encode()) + str_(b"") + le64(len(nodes)) + digests)
+        return blake(b"ringway.place.1", str_(SCHEME.encode()) + str_(OPTIONS) + le64(len(nodes)) + digests)
 
     def spec(self):
         nodes = self.in_id_order()
