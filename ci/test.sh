@@ -29,6 +29,15 @@ RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
 step "tests, and doc tests"
 cargo test --workspace --all-features
 
+# Whole recordings of other systems' decisions, where they are at hand; a part of each is in tests/golden/interop.
+if [ -z "${RINGWAY_INTEROP:-}" ] && [ -d ../shared/interop ]; then
+    export RINGWAY_INTEROP="$PWD/../shared/interop"
+fi
+if [ -n "${RINGWAY_INTEROP:-}" ]; then
+    step "whole recordings of other systems"
+    cargo test --all-features --test interop
+fi
+
 step "benches, as tests"
 cargo bench --workspace --all-features -- --test
 

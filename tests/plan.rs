@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use common::Rng;
 use common::model::ModelNode;
 use common::schemes::Weak;
-use ringway::scheme::{KeyTag, MatchRule, Native, Scheme, Tagged, Xxh3};
+use ringway::scheme::{AnyScheme, KeyTag, MatchRule, Native, Scheme, SchemeOptions, Tagged, Xxh3};
 use ringway::{Node, Plan, Point, Ring, Share, Table};
 
 const RULES: [MatchRule; 3] = [MatchRule::AtOrAfter, MatchRule::After, MatchRule::Nearest];
@@ -185,6 +185,28 @@ fn tables_that_map_keys_otherwise_are_refused() {
     assert!(Plan::between(&native, &tagged(b'{', b'}')).is_err());
     assert!(Plan::between(&tagged(b'<', b'>'), &tagged(b'{', b'}')).is_err());
     assert!(Plan::between(&tagged(b'{', b'}'), &tagged(b'{', b'}')).is_ok());
+    // Rings of several systems have one key map.
+    let named = |name: &str, options: &mut SchemeOptions| {
+        let Some(AnyScheme::U32(scheme)) = AnyScheme::named(name, options).unwrap() else { panic!("{name}") };
+        table(&scheme, &["10.0.0.1:80", "10.0.0.2:80"].map(ModelNode::new))
+    };
+    let plain = |name: &str| named(name, &mut SchemeOptions::new());
+    for group in [
+        &["nginx-chash", "pingora-v1", "pingora-v2", "resty-chash", "groupcache"][..],
+        &["libketama", "uhashring-ketama", "hash_ring"],
+        &["cpp-map-upper", "cpp-map-lower"],
+    ] {
+        for (a, b) in group.iter().flat_map(|a| group.iter().map(move |b| (a, b))) {
+            assert!(Plan::between(&plain(a), &plain(b)).is_ok(), "{a}, {b}");
+        }
+    }
+    for (a, b) in [("nginx-chash", "libketama"), ("cpp-map-upper", "cpp-murmur-lower"), ("libketama", "libmemcached")] {
+        assert!(Plan::between(&plain(a), &plain(b)).is_err(), "{a}, {b}");
+    }
+    let spaced = named("libmemcached", &mut SchemeOptions::new().with("namespace", "app:"));
+    assert!(Plan::between(&plain("libmemcached"), &spaced).is_err());
+    let points = |points: u32| named("pingora-v2", &mut SchemeOptions::new().with("point_multiple", points));
+    assert!(Plan::between(&points(40), &points(80)).is_ok());
     // Points per weight decide where nodes lie, not keys.
     assert!(Plan::between(&native, &table(&Native::new().with_points_per_weight(7), &nodes)).is_ok());
 }

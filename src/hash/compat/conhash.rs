@@ -79,6 +79,10 @@ impl Scheme for Conhash {
         placement_bytes(node, &[node.attribute("name")], out);
     }
 
+    fn key_map(&self) -> Vec<u8> {
+        b"md5 128".to_vec()
+    }
+
     fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<Label>>) -> Result<(), SchemeError> {
         let tie = ketama::last_wins(nodes);
         out.extend((0..).zip(nodes).map(|(place, node)| Assignment {

@@ -155,6 +155,10 @@ macro_rules! scheme {
                 active_bytes(node, out);
             }
 
+            fn key_map(&self) -> Vec<u8> {
+                concat!("cpp ", stringify!($hash)).into()
+            }
+
             fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<()>>) -> Result<(), SchemeError> {
                 out.extend(last_first(nodes).map(|(tie, node)| {
                     let points = node.active_points().unwrap_or(self.points_per_node).into();

@@ -87,6 +87,10 @@ impl Scheme for Groupcache {
         active_bytes(node, out);
     }
 
+    fn key_map(&self) -> Vec<u8> {
+        chain::KEY_MAP.to_vec()
+    }
+
     fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<()>>) -> Result<(), SchemeError> {
         out.extend(last_first(nodes).map(|(tie, node)| {
             let points = node.active_points().unwrap_or(self.replicas).into();

@@ -55,6 +55,11 @@ pub enum MemcacheHash {
 }
 
 impl MemcacheHash {
+    /// The name of the map from keys to points by this function.
+    pub(super) fn key_map(self) -> Vec<u8> {
+        [b"memcache ", self.name().as_bytes(), b"\0"].concat()
+    }
+
     /// All functions.
     pub const ALL: [Self; 13] = [
         Self::OneAtATime,

@@ -93,6 +93,10 @@ impl Scheme for Hashring {
         out.extend_from_slice(&self.count(node).to_le_bytes());
     }
 
+    fn key_map(&self) -> Vec<u8> {
+        b"siphash-2-4 ff".to_vec()
+    }
+
     fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<()>>) -> Result<(), SchemeError> {
         out.extend((0..).zip(nodes).map(|(tie, node)| Assignment { seed: (), points: self.count(node), tie }));
         Ok(())

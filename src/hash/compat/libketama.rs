@@ -4,7 +4,7 @@ use std::iter;
 use std::ops::Range;
 
 use super::ketama::{self, Live};
-use super::{Label, md5};
+use super::{Label, MemcacheHash, md5};
 use crate::error::SchemeError;
 use crate::hash::{Assignment, OutOfService, Scheme};
 use crate::node::{NodeId, NodeInfo};
@@ -63,6 +63,10 @@ impl Scheme for Libketama {
 
     fn placement_bytes(&self, node: &NodeInfo, out: &mut Vec<u8>) {
         ketama::placement_bytes_with_state(node, &[node.attribute("name")], out);
+    }
+
+    fn key_map(&self) -> Vec<u8> {
+        MemcacheHash::Md5.key_map()
     }
 
     fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<Label>>) -> Result<(), SchemeError> {

@@ -238,6 +238,10 @@ impl Scheme for Libmemcached {
         ketama::placement_bytes_with_state(node, &read, out);
     }
 
+    fn key_map(&self) -> Vec<u8> {
+        [&self.key_hash.key_map()[..], self.namespace.as_bytes()].concat()
+    }
+
     fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<Label>>) -> Result<(), SchemeError> {
         let weighted = match self.points {
             LibmemcachedPoints::Auto => nodes.iter().any(|node| node.weight() > 1),

@@ -330,6 +330,10 @@ impl Scheme for EnvoyRingHash {
         placement_bytes(node, &self.label(node), counts_if_up(node), out);
     }
 
+    fn key_map(&self) -> Vec<u8> {
+        b"xxh64".to_vec()
+    }
+
     fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<Label>>) -> Result<(), SchemeError> {
         assign(self.size, nodes, counts_if_up, |node| self.label(node), out)
     }
@@ -378,6 +382,10 @@ impl Scheme for GrpcRingHash {
 
     fn placement_bytes(&self, node: &NodeInfo, out: &mut Vec<u8>) {
         placement_bytes(node, &grpc_label(node), true, out);
+    }
+
+    fn key_map(&self) -> Vec<u8> {
+        b"xxh64".to_vec()
     }
 
     fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<Label>>) -> Result<(), SchemeError> {

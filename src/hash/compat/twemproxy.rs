@@ -137,6 +137,10 @@ impl Scheme for TwemproxyKetama {
         ketama::placement_bytes_with_state(node, &[node.attribute("name")], out);
     }
 
+    fn key_map(&self) -> Vec<u8> {
+        [&self.hash.key_map()[..], b"empty is 0"].concat()
+    }
+
     fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<Label>>) -> Result<(), SchemeError> {
         let names = nodes.iter().map(|node| ring_name(node)).collect::<Result<Vec<_>, _>>()?;
         let mut sorted = names.clone();

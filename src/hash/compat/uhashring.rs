@@ -4,7 +4,7 @@ use std::iter;
 use std::ops::Range;
 
 use super::ketama::{self, Live};
-use super::{Label, active_points, md5, placement_bytes};
+use super::{Label, MemcacheHash, active_points, md5, placement_bytes};
 use crate::error::SchemeError;
 use crate::hash::any::Named;
 use crate::hash::options::{OptionError, OptionValue, SchemeOptions};
@@ -192,6 +192,10 @@ macro_rules! by_words {
                 ketama::placement_bytes_with_state(node, &read, out);
             }
 
+            fn key_map(&self) -> Vec<u8> {
+                MemcacheHash::Md5.key_map()
+            }
+
             fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<Label>>) -> Result<(), SchemeError> {
                 let [per_node, per_digest] = $settings(self);
                 let live = Live::of(nodes, NodeInfo::weight);
@@ -247,6 +251,10 @@ impl Scheme for UhashringDefault {
         let points = vnodes(node, self.vnodes).map_or(0, |vnodes| active_points(node, vnodes));
         out.extend_from_slice(&points.to_le_bytes());
         placement_bytes(node, &[node.attribute("name")], out);
+    }
+
+    fn key_map(&self) -> Vec<u8> {
+        b"md5 128".to_vec()
     }
 
     fn assign(&self, nodes: &[&NodeInfo], out: &mut Vec<Assignment<Label>>) -> Result<(), SchemeError> {
