@@ -98,7 +98,7 @@ fn nodes_that_a_change_does_not_touch() {
         line(&Hashring::new().with_points_per_weight(160), "hashring, 160 for each weight"),
         line(&CppMapUpper::new(), "cpp-map-upper, cpp-map-lower"),
         line(&CppMurmurLower::new(), "cpp-murmur-lower"),
-        line(&Keyed::new(Secret::new([9; 16])), "keyed"),
+        line(&Keyed::new(Secret::new([9; 16])).with_points_per_weight(160), "keyed, 160 points"),
     ] {
         assert_eq!(independent, 0.0);
     }
