@@ -83,7 +83,8 @@ fn changes_give_what_building_gives<S: Scheme, L: Layout<S::Point>>(scheme: &S, 
     let mut table: Table<(), S, L> = Table::empty(scheme.clone());
     let mut model: Vec<NodeSpec> = Vec::new();
     let (mut equal_points, mut moved) = (0, 0);
-    for _ in 0..env_number("RINGWAY_KETAMA_ROUNDS", 60) {
+    let rounds = env_number("RINGWAY_KETAMA_ROUNDS", 60) as usize;
+    for _ in 0..rounds {
         let mut delta = Delta::new();
         let mut next = model.clone();
         for number in 0..21 {
@@ -145,8 +146,8 @@ fn changes_give_what_building_gives<S: Scheme, L: Layout<S::Point>>(scheme: &S, 
                 || table.points_of(node.id()) == Some(0)
         }));
     }
-    assert!(moved > 1000, "only {moved} points moved");
-    assert!(unique || equal_points > 1000, "only {equal_points} points of two nodes");
+    assert!(moved > 50 * rounds, "only {moved} points moved");
+    assert!(unique || equal_points > 5 * rounds, "only {equal_points} points of two nodes");
 }
 
 #[test]
@@ -254,6 +255,24 @@ fn libmemcached_turns_weighted_with_the_first_weight() {
     let heavy = [server("a", 1), server("b", 2).with_state(State::Down), server("c", 1)];
     assert_eq!(points(auto(), &heavy), points(auto().with_points(LibmemcachedPoints::Md5x4), &heavy));
     assert_ne!(points(auto(), &heavy), points(auto().with_points(LibmemcachedPoints::Hash100), &heavy));
+}
+
+#[test]
+fn libmemcached_may_sort_its_hosts() {
+    // One label each, so the whole ring is the first one's: "h" with port 11212 is "h:11212" as a host.
+    let nodes = |ids: [&str; 3]| {
+        ids.map(|id| match id.split_once('/') {
+            Some((host, port)) => NodeSpec::new(id).with_attribute("host", host).with_attribute("port", port),
+            None => NodeSpec::new(id).with_attribute("host", id),
+        })
+    };
+    let owner = |sorted, ids| {
+        let table = build(Libmemcached::new().with_sort_hosts(sorted), nodes(ids));
+        table.owner(b"key").map(|node| node.id().to_string())
+    };
+    assert_eq!(owner(false, ["h:11212", "h/11212", "h:11212/0"]).as_deref(), Some("h:11212"));
+    assert_eq!(owner(true, ["h:11212", "h/11212", "h:11212/0"]).as_deref(), Some("h/11212"));
+    assert_eq!(owner(true, ["h:11212/0", "h:11212", "h/11212"]).as_deref(), Some("h/11212"));
 }
 
 #[test]
@@ -392,7 +411,10 @@ fn options_are_taken_by_name_and_given_back() {
     let named = |scheme: &str, options: SchemeOptions| AnyScheme::named(scheme, &mut options.clone());
     for (scheme, options) in [
         ("libmemcached", given(&[("key_hash", "md5"), ("points", "md5x4"), ("format", "spy"), ("namespace", "a:")])),
-        ("libmemcached", given(&[("key_hash", "murmur3"), ("point_hash", "hsieh"), ("key_tag", "{}")])),
+        (
+            "libmemcached",
+            given(&[("key_hash", "murmur3"), ("point_hash", "hsieh"), ("key_tag", "{}")]).with("sort_hosts", true),
+        ),
         ("twemproxy-ketama", given(&[("hash", "crc16"), ("hash_tag", "{}"), ("distribution", "ketama")])),
         ("uhashring-ketama", SchemeOptions::new().with("vnodes", 7u32).with("replicas", 3u32)),
         ("uhashring-default", SchemeOptions::new().with("vnodes", 7u32)),
@@ -449,6 +471,7 @@ fn every_option_counts_in_the_fingerprint() {
         new().with_points(LibmemcachedPoints::Hash100),
         new().with_format(LibmemcachedFormat::Spy),
         new().with_namespace("a"),
+        new().with_sort_hosts(true),
     ];
     let mut prints: Vec<String> =
         schemes.map(|scheme| build(scheme, [NodeSpec::new("a")]).placement_fingerprint().to_string()).to_vec();

@@ -11,7 +11,7 @@ use crate::hash::any::Named;
 use crate::hash::options::{OptionError, OptionValue, SchemeOptions};
 use crate::hash::{Assignment, OutOfService, Scheme};
 use crate::node::{NodeId, NodeInfo};
-use crate::point::position;
+use crate::point::{index, position};
 
 /// How [`Libmemcached`] makes a server's points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -52,10 +52,12 @@ pub enum LibmemcachedFormat {
 /// - `point_hash`: likewise, for hash100; the key hash if not set. They differ where `MEMCACHED_BEHAVIOR_HASH` was set
 ///   after the servers.
 /// - `format`: `libmemcached` or `spy`, see [`LibmemcachedFormat`].
+/// - `sort_hosts`: whether the library sorts its servers by host and port (`MEMCACHED_BEHAVIOR_SORT_HOSTS`); it doesn't if
+///   this isn't set.
 /// - `namespace`: stands before each key that is hashed, as with `MEMCACHED_BEHAVIOR_HASH_WITH_PREFIX_KEY`.
 ///
-/// A key belongs to the first point at or after its own; of equal points the server that stands first owns it. With
-/// `AUTO_EJECT_HOSTS` the library builds the ring without its absent servers: a node that is [`Down`](crate::State::Down)
+/// A key belongs to the first point at or after its own; of equal points the server that stands first owns it, in the list or
+/// sorted. With `AUTO_EJECT_HOSTS` the library builds the ring without its absent servers: a node that is [`Down`](crate::State::Down)
 /// has no points and no part in the counts (its weight still chooses between the forms of `auto`). Active points set for a
 /// node replace its count alone. With hash100 a node that comes or goes moves only its own keys; with md5x4 a few keys move
 /// between others.
@@ -80,6 +82,7 @@ pub struct Libmemcached {
     point_hash: Option<MemcacheHash>,
     points: LibmemcachedPoints,
     format: LibmemcachedFormat,
+    sort_hosts: bool,
     namespace: Arc<str>,
 }
 
@@ -95,6 +98,7 @@ impl Libmemcached {
             point_hash: None,
             points: LibmemcachedPoints::default(),
             format: LibmemcachedFormat::default(),
+            sort_hosts: false,
             namespace: Arc::from(""),
         }
     }
@@ -121,6 +125,12 @@ impl Libmemcached {
     #[must_use]
     pub fn with_format(self, format: LibmemcachedFormat) -> Self {
         Self { format, ..self }
+    }
+
+    /// Sets whether servers are sorted by host and port before equal points go to the first of them.
+    #[must_use]
+    pub fn with_sort_hosts(self, sort_hosts: bool) -> Self {
+        Self { sort_hosts, ..self }
     }
 
     /// Sets what stands before each key that is hashed.
@@ -223,14 +233,15 @@ impl Scheme for Libmemcached {
         OutOfService::Rebuild
     }
 
-    /// The values of all options by their names, each as `LE32(length) ‖ text`: key hash, point hash, points, format,
-    /// namespace.
+    /// The values of the options by their names, each as `LE32(length) ‖ text`: key hash, point hash, points, format,
+    /// namespace; then whether hosts are sorted, a byte.
     fn option_bytes(&self, out: &mut Vec<u8>) {
         let (points, format) = (name_of(&POINTS, self.points), name_of(&FORMATS, self.format));
         for text in [self.key_hash.name(), self.point_hash().name(), points, format, &self.namespace] {
             out.extend_from_slice(&position(text.len()).to_le_bytes());
             out.extend_from_slice(text.as_bytes());
         }
+        out.push(u8::from(self.sort_hosts));
     }
 
     fn placement_bytes(&self, node: &NodeInfo, out: &mut Vec<u8>) {
@@ -254,7 +265,16 @@ impl Scheme for Libmemcached {
         let points = |node: &NodeInfo| {
             Ok(if weighted { live.digests(weight(node)).saturating_mul(4) } else { POINTS_PER_SERVER })
         };
-        ketama::assign(nodes, |place| place, label, points, out)
+        let mut order: Vec<u32> = (0..).zip(nodes).map(|(place, _)| place).collect();
+        if self.sort_hosts {
+            let hosts = nodes.iter().map(|node| host_and_port(node)).collect::<Result<Vec<_>, _>>()?;
+            order.sort_by_key(|&place| hosts[index(place)]);
+        }
+        let mut ties = vec![0; nodes.len()];
+        for (tie, place) in (0..).zip(order) {
+            ties[index(place)] = tie;
+        }
+        ketama::assign(nodes, |place| ties[index(place)], label, points, out)
     }
 
     fn points(&self, _: &NodeId, label: &Label, numbers: Range<u32>, out: &mut Vec<u32>) {
@@ -319,6 +339,7 @@ impl Named for Libmemcached {
             point_hash: options.take_one_of("point_hash", &HASHES)?,
             points: options.take_one_of("points", &POINTS)?.unwrap_or(new.points),
             format: options.take_one_of("format", &FORMATS)?.unwrap_or(new.format),
+            sort_hosts: options.take_bool("sort_hosts")?.unwrap_or(new.sort_hosts),
             namespace: options.take_text("namespace")?.map_or(new.namespace, Arc::from),
         })
     }
@@ -328,6 +349,7 @@ impl Named for Libmemcached {
             ("key_hash", self.key_hash.name().into()),
             ("points", name_of(&POINTS, self.points).into()),
             ("format", name_of(&FORMATS, self.format).into()),
+            ("sort_hosts", self.sort_hosts.into()),
             ("namespace", (&*self.namespace).into()),
         ];
         options.extend(self.point_hash.map(|hash| ("point_hash", hash.name().into())));
