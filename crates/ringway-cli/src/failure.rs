@@ -6,7 +6,7 @@ use std::io;
 use ringway::DeltaError;
 use ringway::cluster::ClusterError;
 
-/// Why a command ends early. All but the last are printed and exit with 1.
+/// Why a command ends early. All but the last are printed, and exit with 1 where nothing else is said.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Failure {
@@ -35,6 +35,8 @@ pub enum Failure {
         /// What is wrong.
         reason: String,
     },
+    /// The arguments contradict each other or the scheme; exits with 64.
+    Usage(String),
     /// The output can't be written.
     Output(io::Error),
     /// A check failed.
@@ -65,6 +67,7 @@ impl fmt::Display for Failure {
             }
             Self::File { file, line: Some(line), reason } => write!(f, "{file}:{line}: {reason}"),
             Self::File { file, line: None, reason } => write!(f, "{file}: {reason}"),
+            Self::Usage(reason) => f.write_str(reason),
             Self::Output(error) => write!(f, "standard output: can't be written: {error}"),
             Self::Check(reason) => write!(f, "check failed: {reason}"),
             Self::NobodyReads => write!(f, "standard output: nobody reads it any more"),
@@ -78,7 +81,9 @@ impl std::error::Error for Failure {
             Self::Cluster(error) => Some(error),
             Self::Ring { error, .. } => Some(error),
             Self::Output(error) => Some(error),
-            Self::UnknownScheme { .. } | Self::File { .. } | Self::Check(_) | Self::NobodyReads => None,
+            Self::UnknownScheme { .. } | Self::File { .. } | Self::Usage(_) | Self::Check(_) | Self::NobodyReads => {
+                None
+            }
         }
     }
 }

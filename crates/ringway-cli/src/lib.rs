@@ -13,9 +13,13 @@ pub mod live;
 pub mod naive;
 pub mod plan;
 pub mod route;
+mod scheme;
+mod tables;
+pub mod verify;
 
 pub use failure::Failure;
 pub use input::{Keys, Layouts, SAMPLE_CLUSTER, SAMPLE_KEYS, load_cluster};
+pub use scheme::SchemeArgs;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -37,6 +41,7 @@ enum Command {
     Route(route::Args),
     Plan(plan::Args),
     Balance(balance::Args),
+    Verify(verify::Args),
 }
 
 const EXIT_CODES: &str =
@@ -70,13 +75,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             plan::run(args).map(|moves| if moves { ExitCode::from(MOVES) } else { ExitCode::SUCCESS })
         }
         Command::Balance(args) => balance::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Verify(args) => verify::run(args).map(|()| ExitCode::SUCCESS),
     };
     match result {
         Ok(code) => code,
         Err(Failure::NobodyReads) => ExitCode::SUCCESS,
         Err(failure) => {
             say(format_args!("{failure}"));
-            ExitCode::FAILURE
+            if matches!(failure, Failure::Usage(_)) { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
         }
     }
 }
