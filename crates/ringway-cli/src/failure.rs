@@ -6,6 +6,8 @@ use std::io;
 use ringway::DeltaError;
 use ringway::cluster::ClusterError;
 
+use crate::import::ImportError;
+
 /// Why a command ends early. All but the last are printed, and exit with 1 where nothing else is said.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -34,6 +36,13 @@ pub enum Failure {
         line: Option<u64>,
         /// What is wrong.
         reason: String,
+    },
+    /// A configuration can't be imported.
+    Import {
+        /// The file.
+        file: String,
+        /// Why.
+        error: ImportError,
     },
     /// The arguments contradict each other or the scheme; exits with 64.
     Usage(String),
@@ -67,6 +76,9 @@ impl fmt::Display for Failure {
             }
             Self::File { file, line: Some(line), reason } => write!(f, "{file}:{line}: {reason}"),
             Self::File { file, line: None, reason } => write!(f, "{file}: {reason}"),
+            // With a line it begins with that, as `file:line: reason`.
+            Self::Import { file, error: error @ ImportError { line: Some(_), .. } } => write!(f, "{file}:{error}"),
+            Self::Import { file, error } => write!(f, "{file}: {error}"),
             Self::Usage(reason) => f.write_str(reason),
             Self::Output(error) => write!(f, "standard output: can't be written: {error}"),
             Self::Check(reason) => write!(f, "check failed: {reason}"),
@@ -80,6 +92,7 @@ impl std::error::Error for Failure {
         match self {
             Self::Cluster(error) => Some(error),
             Self::Ring { error, .. } => Some(error),
+            Self::Import { error, .. } => Some(error),
             Self::Output(error) => Some(error),
             Self::UnknownScheme { .. } | Self::File { .. } | Self::Usage(_) | Self::Check(_) | Self::NobodyReads => {
                 None

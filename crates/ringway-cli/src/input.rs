@@ -51,13 +51,18 @@ pub fn load_cluster(path: Option<&Path>) -> Result<(String, AnyScheme, Vec<NodeS
     Ok((name, scheme, nodes))
 }
 
-/// Reads a text of at most `limit` bytes, without a byte-order mark. `file` is the name for messages.
+/// Reads a text of at most `limit` bytes from a file, without a byte-order mark. `file` is the name for messages.
 pub(crate) fn read_text(path: &Path, file: &str, limit: u64) -> Result<String, Failure> {
+    text_of(File::open(path).map_err(|error| Failure::reading(file, &error))?, file, limit)
+}
+
+/// The same from anything that can be read.
+pub(crate) fn text_of(input: impl Read, file: &str, limit: u64) -> Result<String, Failure> {
     let failed = |error| Failure::reading(file, &error);
     let refused = |line, reason| Failure::File { file: file.to_owned(), line, reason };
     let mut bytes = Vec::new();
     // Bounded by what is read and not by the file's length, which a pipe hasn't.
-    File::open(path).map_err(failed)?.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    input.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
     if u64::try_from(bytes.len()).is_ok_and(|bytes| bytes > limit) {
         return Err(refused(None, format!("more than {limit} bytes; split it, or leave out what isn't needed")));
     }

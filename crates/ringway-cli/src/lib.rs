@@ -8,6 +8,7 @@
 
 pub mod balance;
 mod failure;
+pub mod import;
 mod input;
 pub mod live;
 pub mod naive;
@@ -37,6 +38,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Import(import::Args),
     Live(live::Args),
     Route(route::Args),
     Plan(plan::Args),
@@ -69,6 +71,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let result = match &cli.command {
+        Command::Import(args) => import::run(args).map(|()| ExitCode::SUCCESS),
         Command::Live(args) => live::run(args).map(|()| ExitCode::SUCCESS),
         Command::Route(args) => route::run(args).map(|()| ExitCode::SUCCESS),
         Command::Plan(args) => {
