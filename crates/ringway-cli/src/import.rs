@@ -40,8 +40,8 @@ use imported::Imported;
 ///
 /// haproxy: a `backend` or `listen` section with `hash-type consistent`, and the `defaults` before it.
 ///
-/// envoy: a STATIC cluster with RING_HASH, as YAML or JSON, alone, in a list, in a bootstrap file or in a discovery
-/// response.
+/// envoy: a STATIC cluster with RING_HASH, or a STRICT_DNS one of IP addresses, as YAML or JSON, alone, in a list, in a
+/// bootstrap file or in a discovery response.
 ///
 /// What can't be reproduced, such as `least_conn`, is an error with its line. What the file decides outside the ring, such
 /// as which part of a request is the key, is noted on standard error.

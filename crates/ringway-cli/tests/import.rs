@@ -59,7 +59,7 @@ fn notes_and_errors_have_file_and_line() {
     let output = import("nginx", &conf, &["--name", "app"]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
     let expected = "\"least_conn\" can't be reproduced: only \"hash … consistent\" places keys on a ring";
-    assert_eq!(text(&output.stderr), format!("ringway: {}:11: {expected}\n", conf.display()));
+    assert_eq!(text(&output.stderr), format!("ringway: {}:10: {expected}\n", conf.display()));
 
     let output = import("nginx", &conf, &[]);
     let expected = "there is more than one upstream; pick by --name; there are app, cache tier";

@@ -187,6 +187,11 @@ impl Proxy {
         let [name, address, parameters @ ..] = values else {
             return Err(ImportProblem::Missing("a server has a name and an address".to_owned()).at(line));
         };
+        let permitted = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+        if !name.bytes().all(permitted) {
+            let wanted = "letters, digits, \"-\", \"_\", \".\" and \":\", as HAProxy wants it";
+            return Err(ImportProblem::value("name of a server", name, wanted).at(line));
+        }
         let server = self.parameters(self.default.clone(), parameters, line)?;
         let address = ["ipv4@", "ipv6@"].iter().find_map(|family| address.strip_prefix(family)).unwrap_or(address);
         let by_port = server.hash_key.as_deref() == Some("addr-port");

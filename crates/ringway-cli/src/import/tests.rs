@@ -141,6 +141,7 @@ fn haproxy_refusals_have_line_and_reason() {
         (&format!("{good}\nserver b 10.0.0.2 weight"), "5: \"weight\" has no value"),
         (&format!("{good}\nserver b 10.0.0.2 id 0"), "5: id: \"0\" isn't an integer from 1"),
         (&format!("{good}\nserver b 10.0.0.2 frob"), "5: unknown server keyword \"frob\""),
+        (&format!("{good}\nserver b\\ c 10.0.0.2"), "5: name of a server: \"b c\" isn't letters, digits"),
         (&format!("{good}\nserver b"), "5: a server has a name and an address"),
         (&format!("{good}\nserver b x:80 hash-key addr"), "5: server address \"x:80\" can't be reproduced"),
         (&format!("{good}\nserver b 10.0.0.1:+80 hash-key addr-port"), "5: port of the server: \"+80\" isn't"),
@@ -177,7 +178,16 @@ fn envoy_refusals_have_line_and_reason() {
         format!("lb_policy: RING_HASH\n{lines}\nload_assignment:\n  endpoints:\n  - lb_endpoints:\n    - {endpoints}")
     };
     for (lines, expected) in [
-        ("type: STRICT_DNS", "2: \"type\" can't be reproduced: the endpoints come from DNS"),
+        ("type: LOGICAL_DNS", "2: \"type\" can't be reproduced: the endpoints come from DNS"),
+        (
+            "common_lb_config:\n  consistent_hashing_lb_config: {use_hostname_for_hashing: true}",
+            "3: use_hostname_for_hashing: \"true\" isn't for this cluster; Envoy takes it for STRICT_DNS alone",
+        ),
+        (
+            "load_balancing_policy: {policies: [{typed_extension_config: {typed_config: {'@type': \
+             x/envoy.extensions.load_balancing_policies.ring_hash.v3.RingHash, use_hostname_for_hashing: true}}}]}",
+            "6: the endpoint has no hostname to hash",
+        ),
         ("type: EDS", "2: \"type\" can't be reproduced"),
         ("type: STATICC", "2: type: \"STATICC\" isn't STATIC, "),
         ("lb_subset_config: {}", "2: \"lb_subset_config\" can't be reproduced"),
@@ -216,7 +226,7 @@ fn envoy_refusals_have_line_and_reason() {
         ("{endpoint: {address: {}}}", "6: an address is a \"socket_address\" or a \"pipe\""),
         (
             "{endpoint: {address: {socket_address: {address: a.b, port_value: 1}}}}",
-            "6: address: \"a.b\" isn't an IP address",
+            "6: address: \"a.b\" isn't an IP address: one from DNS isn't known here",
         ),
         ("{endpoint: {address: {socket_address: {address: ::1}}}}", "6: an address has an IP address and a port"),
         (
@@ -240,6 +250,7 @@ fn envoy_refusals_have_line_and_reason() {
             "{endpoint: {address: {pipe: {path: /a}}}, metadata: {filter_metadata: {envoy.lb: {hash_key: [1]}}}}",
             "6: hash_key: ",
         ),
+        ("{endpoint: {address: {pipe: {path: ''}}}}", "6: server: \"\" isn't text of 1"),
         ("{endpoint_name: x}", "6: \"endpoint_name\" can't be reproduced"),
     ] {
         let text = cluster("", endpoints);

@@ -1,6 +1,6 @@
 //! What of a cluster's settings decides where keys go.
 
-use super::host::Hosts;
+use super::host::{Hosts, Naming};
 use super::{fields, refused, unknown};
 use crate::import::imported::Imported;
 use crate::import::problem::{ImportError, ImportProblem};
@@ -12,7 +12,9 @@ pub(super) struct Settings<'t> {
     ring: Ring,
     /// Whether the policy is the ring hash, and the line that says so.
     policy: Option<(bool, usize)>,
-    by_hostname: bool,
+    hosts: Naming,
+    /// Where `common_lb_config` asks for host names.
+    by_hostname: Option<usize>,
     /// In percent.
     panic_threshold: Option<u32>,
     assignment: Option<Field<'t>>,
@@ -55,7 +57,9 @@ impl<'t> Settings<'t> {
             match name.as_str() {
                 "type" => match tree.text(value, "type")? {
                     "STATIC" | "0" => {}
-                    "STRICT_DNS" | "1" | "LOGICAL_DNS" | "2" => {
+                    // Sound if all addresses are IP addresses, which is checked where they stand.
+                    "STRICT_DNS" | "1" => settings.hosts.dns = true,
+                    "LOGICAL_DNS" | "2" => {
                         let why = "the endpoints come from DNS at run time; give those of a STATIC cluster";
                         return Err(refused("type", why, &field));
                     }
@@ -110,7 +114,7 @@ impl<'t> Settings<'t> {
                         }
                     };
                 }
-                "use_hostname_for_hashing" => self.by_hostname = tree.boolean(value, &name)?,
+                "use_hostname_for_hashing" => self.hosts.by_hostname |= tree.boolean(value, &name)?,
                 "consistent_hashing_lb_config" => self.consistent(tree, value)?,
                 "hash_balance_factor" => Self::factor(tree, &field)?,
                 "locality_weighted_lb_config" => return Err(Self::by_locality(&field)),
@@ -124,7 +128,11 @@ impl<'t> Settings<'t> {
     fn common(&mut self, tree: &Tree, config: Value) -> Result<(), ImportError> {
         for (name, field) in fields(tree, config, "common_lb_config")? {
             match name.as_str() {
-                "consistent_hashing_lb_config" => self.consistent(tree, field.value)?,
+                "consistent_hashing_lb_config" => {
+                    let before = self.hosts.by_hostname;
+                    self.consistent(tree, field.value)?;
+                    self.by_hostname = (self.hosts.by_hostname && !before).then_some(field.line);
+                }
                 "locality_weighted_lb_config" => return Err(Self::by_locality(&field)),
                 "healthy_panic_threshold" => {
                     for (name, field) in fields(tree, field.value, &name)? {
@@ -155,7 +163,7 @@ impl<'t> Settings<'t> {
     fn consistent(&mut self, tree: &Tree, config: Value) -> Result<(), ImportError> {
         for (name, field) in fields(tree, config, "consistent_hashing_lb_config")? {
             match name.as_str() {
-                "use_hostname_for_hashing" => self.by_hostname = tree.boolean(field.value, &name)?,
+                "use_hostname_for_hashing" => self.hosts.by_hostname |= tree.boolean(field.value, &name)?,
                 "hash_balance_factor" => Self::factor(tree, &field)?,
                 // What is the key.
                 "hash_policy" => {}
@@ -228,6 +236,11 @@ impl<'t> Settings<'t> {
                 return Err(ImportProblem::Missing(reason.to_owned()).at(tree.line(cluster)));
             }
         }
+        // `ClusterFactoryImplBase::create`; of the policy's own extension Envoy doesn't ask it.
+        if let Some(line) = self.by_hostname.filter(|_| !self.hosts.dns) {
+            let wanted = "for this cluster; Envoy takes it for STRICT_DNS alone";
+            return Err(ImportProblem::value("use_hostname_for_hashing", "true", wanted).at(line));
+        }
         let (minimum, maximum) = (self.ring.minimum.unwrap_or(DEFAULT_MINIMUM), self.ring.maximum.unwrap_or(MAX_RING));
         if minimum > maximum {
             let wanted = format!("at most maximum_ring_size, {maximum}");
@@ -241,8 +254,8 @@ impl<'t> Settings<'t> {
         imported.set("minimum_ring_size", minimum);
         imported.set("maximum_ring_size", maximum);
         imported.set("hash_function", if self.ring.murmur { "MURMUR_HASH_2" } else { "XX_HASH" });
-        imported.set("use_hostname_for_hashing", self.by_hostname);
-        let hosts = Hosts::read(tree, &assignment)?;
+        imported.set("use_hostname_for_hashing", self.hosts.by_hostname);
+        let hosts = Hosts::read(tree, &assignment, self.hosts)?;
         imported.nodes = hosts.into_nodes(self.panic_threshold.unwrap_or(50), assignment.line)?;
         Ok(imported)
     }

@@ -9,17 +9,27 @@ use crate::import::imported::Nodes;
 use crate::import::problem::{ImportError, ImportProblem};
 use crate::import::yaml::{Field, Tree, Value};
 
+/// How hosts come by their names.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Naming {
+    /// Whether addresses go through DNS; the name is then the address as it is written, unless one is given.
+    pub(super) dns: bool,
+    /// Whether the name is what's hashed.
+    pub(super) by_hostname: bool,
+}
+
 /// The hosts of a cluster, in the order in which the ring is made.
 #[derive(Default)]
 pub(super) struct Hosts {
+    naming: Naming,
     nodes: Nodes,
     all: u64,
     down: u64,
 }
 
 impl Hosts {
-    pub(super) fn read(tree: &Tree, assignment: &Field<'_>) -> Result<Self, ImportError> {
-        let mut hosts = Self::default();
+    pub(super) fn read(tree: &Tree, assignment: &Field<'_>, naming: Naming) -> Result<Self, ImportError> {
+        let mut hosts = Self { naming, ..Self::default() };
         for (name, field) in fields(tree, assignment.value, "load_assignment")? {
             match name.as_str() {
                 "endpoints" => {
@@ -115,14 +125,23 @@ impl Hosts {
                 _ => return Err(unknown(of, &field)),
             }
         }
-        let Some(address) = address else {
+        let Some(Address { text: address, name, pipe }) = address else {
             return Err(ImportProblem::Missing("the endpoint has no address".to_owned()).at(line));
         };
+        if pipe && self.naming.dns {
+            let reason = "a pipe has no name that DNS knows; Envoy takes it in STATIC clusters".to_owned();
+            return Err(ImportProblem::Syntax(reason).at(line));
+        }
+        // Empty ones count as absent in Envoy, too.
+        let hash_key = hash_key.filter(|key| !key.is_empty());
+        let hostname = hostname.filter(|name| !name.is_empty()).or(self.naming.dns.then_some(name));
+        if self.naming.by_hostname && hostname.is_none() && hash_key.is_none() {
+            return Err(ImportProblem::Missing("the endpoint has no hostname to hash".to_owned()).at(line));
+        }
         let mut node = NodeSpec::new(address.as_str()).with_address(address).with_weight(weight).with_state(state);
         node = node.with_zone(zone.iter().cloned());
-        // Empty ones count as absent in Envoy, too.
         for (name, text) in [("hostname", hostname), ("hash_key", hash_key)] {
-            if let Some(text) = text.filter(|text| !text.is_empty()) {
+            if let Some(text) = text {
                 node = node.with_attribute(name, text);
             }
         }
@@ -158,8 +177,15 @@ fn zone(tree: &Tree, value: Value) -> Result<Vec<String>, ImportError> {
     }
 }
 
-/// The address as Envoy writes it, which is what it hashes.
-fn address(tree: &Tree, value: Value) -> Result<String, ImportError> {
+struct Address<'t> {
+    /// As Envoy writes it, which is what it hashes.
+    text: String,
+    /// As the file has it, without the port.
+    name: &'t str,
+    pipe: bool,
+}
+
+fn address(tree: &Tree, value: Value) -> Result<Address<'_>, ImportError> {
     let [(kind, field)] = &fields(tree, value, "address")?[..] else {
         let reason = "an address is a \"socket_address\" or a \"pipe\"".to_owned();
         return Err(ImportProblem::Missing(reason).at(tree.line(value)));
@@ -173,9 +199,11 @@ fn address(tree: &Tree, value: Value) -> Result<String, ImportError> {
         match (of, name.as_str()) {
             ("socket_address", "address") => {
                 let text = tree.text(field.value, "address")?;
-                ip = Some(text.parse::<IpAddr>().map_err(|_| {
-                    ImportProblem::value("address", text, "an IP address, as a STATIC cluster has").at(field.line)
-                })?);
+                let parsed = text.parse::<IpAddr>();
+                let parsed = parsed.map_err(|_| {
+                    ImportProblem::value("address", text, "an IP address: one from DNS isn't known here").at(field.line)
+                })?;
+                ip = Some((parsed, text));
             }
             ("socket_address", "port_value") => port = Some(tree.number(field.value, &name, 0, 65_535)?),
             ("socket_address", "protocol") => match tree.text(field.value, &name)? {
@@ -191,9 +219,13 @@ fn address(tree: &Tree, value: Value) -> Result<String, ImportError> {
         }
     }
     match (ip, port, path) {
-        (Some(IpAddr::V4(ip)), Some(port), _) => Ok(format!("{ip}:{port}")),
-        (Some(IpAddr::V6(ip)), Some(port), _) => Ok(format!("[{}]:{port}", v6(ip))),
-        (_, _, Some(path)) => Ok(path.to_owned()),
+        (Some((IpAddr::V4(ip), name)), Some(port), _) => {
+            Ok(Address { text: format!("{ip}:{port}"), name, pipe: false })
+        }
+        (Some((IpAddr::V6(ip), name)), Some(port), _) => {
+            Ok(Address { text: format!("[{}]:{port}", v6(ip)), name, pipe: false })
+        }
+        (_, _, Some(path)) => Ok(Address { text: path.to_owned(), name: path, pipe: true }),
         _ => {
             let reason = "an address has an IP address and a port, or a path".to_owned();
             Err(ImportProblem::Missing(reason).at(field.line))
