@@ -28,7 +28,7 @@ libc = ctypes.CDLL(None)
 libc.free.argtypes = [ctypes.c_void_p]
 
 # `memcached_behavior_t`, `memcached_hash_t`, `memcached_server_distribution_t` of libmemcached-1.0/types.
-HASH, DISTRIBUTION, KETAMA, KETAMA_WEIGHTED = 2, 8, 12, 16
+HASH, KETAMA, DISTRIBUTION, KETAMA_WEIGHTED = 2, 3, 9, 16
 CONSISTENT_KETAMA_SPY = 4
 HASHES = {
     "one_at_a_time": 0,

@@ -30,6 +30,8 @@ pub(crate) fn with_table<V: Visit>(
     let name = scheme.name();
     let built = match scheme {
         AnyScheme::U32(scheme) => with_scheme(scheme, nodes, layout, limits, visit),
+        AnyScheme::U64(scheme) => with_scheme(scheme, nodes, layout, limits, visit),
+        AnyScheme::U128(scheme) => with_scheme(scheme, nodes, layout, limits, visit),
         _ => return Err(Failure::UnknownScheme { file: file.to_owned(), scheme: name }),
     };
     built.map_err(|error| Failure::Ring { file: file.to_owned(), error })

@@ -88,6 +88,7 @@ fn twemproxy_refusals_have_line_and_reason() {
         ("servers:\n- a:1:0", "3: weight of a server: \"0\" isn't an integer from 1"),
         ("servers:\n- a:65536:1", "3: port of a server: \"65536\" isn't an integer from 1 to 65535"),
         ("servers:\n- 'a:1:1 '", "3: server: \"a:1:1 \" isn't"),
+        ("servers:\n- /a:b:1", "3: server: \"/a:b:1\" isn't"),
         ("servers:\n- ':11211:1'", "3: server: \":11211:1\" isn't"),
         ("servers:\n- [a]", "3: server: \"a list\" isn't text"),
         ("servers:\n- a:1:1 n\n- b:1:1 n", "4: a server of the ring's name \"n\" stands in line 3 already"),

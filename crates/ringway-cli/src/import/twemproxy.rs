@@ -104,6 +104,9 @@ fn server(text: &str, line: usize) -> Result<(NodeSpec, &str), ImportError> {
     let (address, weight) = place.rsplit_once(':').ok_or_else(wrong)?;
     let weight = number("weight of a server", weight, 1, i32::MAX.unsigned_abs(), line)?;
     let ring_name = if address.starts_with('/') {
+        if address.contains(':') {
+            return Err(wrong());
+        }
         // With the colon, as twemproxy takes it.
         &place[..=address.len()]
     } else {
