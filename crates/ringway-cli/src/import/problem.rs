@@ -109,6 +109,9 @@ impl fmt::Display for ImportProblem {
                 write!(f, "there is no {kind} \"{asked}\", nor any other")
             }
             Self::Pick { kind, asked: None, names } if names.is_empty() => write!(f, "there is no {kind} in it"),
+            Self::Pick { kind, asked: Some(asked), names } if names.contains(asked) => {
+                write!(f, "there is more than one {kind} \"{asked}\"; leave one")
+            }
             Self::Pick { kind, asked, names } => {
                 match asked {
                     Some(asked) => write!(f, "there is no {kind} \"{asked}\"; ")?,

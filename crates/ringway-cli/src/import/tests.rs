@@ -72,6 +72,8 @@ fn nginx_refusals_have_line_and_reason() {
         ],
     );
     let no_such = refused(Format::Nginx, NGINX, Some("cache"));
+    let twice = refused(Format::Nginx, "upstream a { } upstream b { } upstream a { }", Some("a"));
+    assert_eq!(twice, "there is more than one upstream \"a\"; leave one");
     assert_eq!(no_such, "there is no upstream \"cache\"; there are app, cache tier");
 }
 
