@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # All tests of ringway, as the README names them: `ci/test.sh` from the root of the repository.
 #
-# Needs Rust. What can only run where more is at hand (python3, valgrind, the compiler whose instructions were counted)
-# says loudly that it was skipped where it isn't. As root, on a system with apt-get, valgrind is installed.
+# Needs Rust. What can only run where more is at hand (python3, valgrind, the compiler whose instructions were counted, the
+# systems whose rings are reproduced) says loudly that it was skipped where it isn't. As root, on a system with apt-get,
+# valgrind and those systems are installed.
 # RINGWAY_STRESS_SECONDS sets how long each stress test runs; 60 if not set.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -60,6 +61,14 @@ cargo run --release --example own_scheme
 
 step "the tool, as the README starts it"
 cargo run --release -- live --seconds 5
+
+step "live proofs against the systems themselves"
+proofs=$(ci/interop-live.sh) && status=0 || status=$?
+printf '%s\n' "$proofs"
+[ "$status" = 0 ] || exit "$status"
+while IFS= read -r line; do
+    skipped+=("${line#SKIPPED: }")
+done < <(grep '^SKIPPED: ' <<<"$proofs" || true)
 
 step "loom models of the publisher"
 bash loom-tests/run.sh

@@ -6,7 +6,9 @@ use std::io;
 use ringway::DeltaError;
 use ringway::cluster::ClusterError;
 
-/// Why a command ends early. All but the last are printed and exit with 1.
+use crate::import::ImportError;
+
+/// Why a command ends early. All but the last are printed, and exit with 1 where nothing else is said.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Failure {
@@ -35,6 +37,15 @@ pub enum Failure {
         /// What is wrong.
         reason: String,
     },
+    /// A configuration can't be imported.
+    Import {
+        /// The file.
+        file: String,
+        /// Why.
+        error: ImportError,
+    },
+    /// The arguments contradict each other or the scheme; exits with 64.
+    Usage(String),
     /// The output can't be written.
     Output(io::Error),
     /// A check failed.
@@ -65,6 +76,10 @@ impl fmt::Display for Failure {
             }
             Self::File { file, line: Some(line), reason } => write!(f, "{file}:{line}: {reason}"),
             Self::File { file, line: None, reason } => write!(f, "{file}: {reason}"),
+            // With a line it begins with that, as `file:line: reason`.
+            Self::Import { file, error: error @ ImportError { line: Some(_), .. } } => write!(f, "{file}:{error}"),
+            Self::Import { file, error } => write!(f, "{file}: {error}"),
+            Self::Usage(reason) => f.write_str(reason),
             Self::Output(error) => write!(f, "standard output: can't be written: {error}"),
             Self::Check(reason) => write!(f, "check failed: {reason}"),
             Self::NobodyReads => write!(f, "standard output: nobody reads it any more"),
@@ -77,8 +92,11 @@ impl std::error::Error for Failure {
         match self {
             Self::Cluster(error) => Some(error),
             Self::Ring { error, .. } => Some(error),
+            Self::Import { error, .. } => Some(error),
             Self::Output(error) => Some(error),
-            Self::UnknownScheme { .. } | Self::File { .. } | Self::Check(_) | Self::NobodyReads => None,
+            Self::UnknownScheme { .. } | Self::File { .. } | Self::Usage(_) | Self::Check(_) | Self::NobodyReads => {
+                None
+            }
         }
     }
 }

@@ -51,6 +51,32 @@ pub fn load_cluster(path: Option<&Path>) -> Result<(String, AnyScheme, Vec<NodeS
     Ok((name, scheme, nodes))
 }
 
+/// Reads a text of at most `limit` bytes from a file, without a byte-order mark. `file` is the name for messages.
+pub(crate) fn read_text(path: &Path, file: &str, limit: u64) -> Result<String, Failure> {
+    text_of(File::open(path).map_err(|error| Failure::reading(file, &error))?, file, limit)
+}
+
+/// The same from anything that can be read.
+pub(crate) fn text_of(input: impl Read, file: &str, limit: u64) -> Result<String, Failure> {
+    let failed = |error| Failure::reading(file, &error);
+    let refused = |line, reason| Failure::File { file: file.to_owned(), line, reason };
+    let mut bytes = Vec::new();
+    // Bounded by what is read and not by the file's length, which a pipe hasn't.
+    input.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if u64::try_from(bytes.len()).is_ok_and(|bytes| bytes > limit) {
+        return Err(refused(None, format!("more than {limit} bytes; split it, or leave out what isn't needed")));
+    }
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        bytes.drain(..3);
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let byte = error.as_bytes()[at];
+        let line = 1 + memchr::memchr_iter(b'\n', &error.as_bytes()[..at]).count();
+        refused(u64::try_from(line).ok(), format!("the byte 0x{byte:02x} isn't UTF-8; save the file as UTF-8"))
+    })
+}
+
 /// Keys in memory: the lines of a text, whatever bytes they are.
 #[derive(Debug)]
 pub struct Keys {

@@ -8,14 +8,19 @@
 
 pub mod balance;
 mod failure;
+pub mod import;
 mod input;
 pub mod live;
 pub mod naive;
 pub mod plan;
 pub mod route;
+mod scheme;
+mod tables;
+pub mod verify;
 
 pub use failure::Failure;
 pub use input::{Keys, Layouts, SAMPLE_CLUSTER, SAMPLE_KEYS, load_cluster};
+pub use scheme::SchemeArgs;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -33,10 +38,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Import(import::Args),
     Live(live::Args),
     Route(route::Args),
     Plan(plan::Args),
     Balance(balance::Args),
+    Verify(verify::Args),
 }
 
 const EXIT_CODES: &str =
@@ -64,19 +71,21 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let result = match &cli.command {
+        Command::Import(args) => import::run(args).map(|()| ExitCode::SUCCESS),
         Command::Live(args) => live::run(args).map(|()| ExitCode::SUCCESS),
         Command::Route(args) => route::run(args).map(|()| ExitCode::SUCCESS),
         Command::Plan(args) => {
             plan::run(args).map(|moves| if moves { ExitCode::from(MOVES) } else { ExitCode::SUCCESS })
         }
         Command::Balance(args) => balance::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Verify(args) => verify::run(args).map(|()| ExitCode::SUCCESS),
     };
     match result {
         Ok(code) => code,
         Err(Failure::NobodyReads) => ExitCode::SUCCESS,
         Err(failure) => {
             say(format_args!("{failure}"));
-            ExitCode::FAILURE
+            if matches!(failure, Failure::Usage(_)) { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
         }
     }
 }

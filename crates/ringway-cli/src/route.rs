@@ -14,7 +14,7 @@ use ringway::layout::{Auto, Bucket, Direct, Eytzinger, Layout, Line, STree, Sort
 use ringway::scheme::{AnyScheme, Scheme};
 use ringway::{Node, NodeSpec, Ring, Table};
 
-use crate::{Failure, Layouts, load_cluster};
+use crate::{Failure, Layouts, SchemeArgs, load_cluster};
 
 /// Print the owner of each key
 ///
@@ -35,6 +35,8 @@ pub struct Args {
     /// Cluster file, TOML or JSON
     #[arg(long, value_name = "FILE")]
     cluster: PathBuf,
+    #[command(flatten)]
+    scheme: SchemeArgs,
     /// File of keys, one a line; - is standard input
     #[arg(long, value_name = "FILE", default_value = "-")]
     keys: PathBuf,
@@ -79,6 +81,7 @@ pub enum RouteError {
 /// A [`Failure`] about the cluster, the keys or the output.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let (file, scheme, nodes) = load_cluster(Some(&args.cluster))?;
+    let scheme = args.scheme.or(scheme)?;
     if args.format == Format::Tsv
         && let Some(node) = nodes.iter().find(|node| node.id().contains(['\t', '\n']))
     {
