@@ -66,7 +66,8 @@
 //!
 //! # Unsafe ledger
 //! `unsafe` is denied in the whole crate but for these files and folders:
-//! - `layout/kernel/`: unchecked reads inside searches, whose bounds follow from their own arithmetic; SSE2 loads; prefetches.
+//! - `layout/kernel/`: unchecked reads inside searches, whose bounds follow from their own arithmetic; SSE2 loads; prefetches;
+//!   `madvise` for huge pages.
 //! - `publish/epoch.rs`: the published pointer's reference counts, and `Send` for its ends.
 //!
 //! # Features

@@ -17,7 +17,7 @@ macro_rules! layouts {
             layouts!(@tests $layout, $point; a_ring_without_points_has_no_owner, lengths_from_one_to_seventy,
                 lengths_around_powers_of_two, doubled_points, all_points_equal, clusters, equal_heads,
                 consecutive_integers, powers_of_two, the_ends_of_the_circle, owners_of_32_bits, batches_of_every_length,
-                a_patched_layout_answers_as_a_built_one, a_million_points);
+                a_patched_layout_answers_as_a_built_one, a_recycled_layout_is_the_built_one, a_million_points);
         }
     )*};
     (@tests $layout:ident, $point:ident; $($test:ident),*) => {$(
@@ -268,6 +268,62 @@ fn a_patched_layout_answers_as_a_built_one<P: Width, L: Layout<P>>() {
         let built = L::build(PointArray::from_unsorted(next.clone()));
         assert_eq!(format!("{layout:?}"), format!("{built:?}"), "the same in every field");
         points = next;
+    }
+}
+
+/// Three layouts in turn, the oldest made the next one each time; the merge is handed the oldest's points, and may fail.
+fn a_recycled_layout_is_the_built_one<P: Width, L: Layout<P>>() {
+    let mut rng = Rng::new(15);
+    let mut points = numbered(random::<P>(&mut rng, 400), 0);
+    points.sort_unstable();
+    let build = |points: &[(P, Slot)]| L::build(PointArray::from_unsorted(points.to_vec()));
+    let mut layouts = std::collections::VecDeque::from([(build(&points), points.clone())]);
+    let mut edits = std::collections::VecDeque::new();
+    for round in 0..60u32 {
+        // Few changes, so that most rounds keep the size of an index; every tenth empties or fills a half of the circle.
+        let half = round % 20 == 9;
+        let goes = |rng: &mut Rng, point: P| if half { point.head() >> 31 == 1 } else { rng.percent(2) };
+        let (removed, mut next): (Vec<_>, Vec<_>) = points.iter().partition(|(point, _)| goes(&mut rng, *point));
+        let mut added = numbered(random::<P>(&mut rng, if half { 100 } else { 8 }), 100 * round);
+        added.sort_unstable();
+        next.extend(&added);
+        next.sort_unstable();
+        edits.push_back((removed, added));
+        let Some((present, _)) = layouts.back() else { unreachable!("one at least") };
+        let layout = if layouts.len() == 3 {
+            let all: Vec<Edit<'_, P>> = edits.iter().map(|(removed, added)| Edit { removed, added }).collect();
+            let (spare, old) = layouts.front().map(|(_, points)| (build(points), points.clone())).expect("three");
+            let failed = present.try_recycle(spare, &all, |_| Err(Refused::Merge));
+            assert_eq!(failed.err(), Some(Refused::Merge));
+            let (spare, _) = layouts.pop_front().expect("three");
+            let Some((present, _)) = layouts.back() else { unreachable!("two are left") };
+            let merged = |used: PointArray<P>| {
+                assert!(used.iter().eq(old), "the spare's points");
+                Ok(PointArray::from_unsorted(next.clone()))
+            };
+            present.try_recycle::<Refused>(spare, &all, merged).expect("memory")
+        } else {
+            build(&next)
+        };
+        if layouts.len() == 2 && edits.len() == 3 {
+            edits.pop_front();
+        }
+        check(&layout, &next, &questions(&next, &mut rng, 10));
+        assert_eq!(format!("{layout:?}"), format!("{:?}", build(&next)), "the same in every field");
+        points = next.clone();
+        layouts.push_back((layout, next));
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Refused {
+    Merge,
+    Memory,
+}
+
+impl From<std::collections::TryReserveError> for Refused {
+    fn from(_: std::collections::TryReserveError) -> Self {
+        Self::Memory
     }
 }
 

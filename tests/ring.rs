@@ -4,6 +4,7 @@ mod common;
 
 use std::any::Any;
 use std::cell::Cell;
+use std::collections::TryReserveError;
 use std::panic::{self, AssertUnwindSafe};
 use std::thread;
 use std::time::Duration;
@@ -197,13 +198,17 @@ struct Fragile(Sorted<u32>);
 impl Layout<u32> for Fragile {
     const NAME: &'static str = "fragile";
 
-    fn build(points: PointArray<u32>) -> Self {
+    fn try_build(points: PointArray<u32>) -> Result<Self, TryReserveError> {
         assert!(!BREAK.get(), "told to panic");
-        Self(Sorted::build(points))
+        Ok(Self(Sorted::try_build(points)?))
     }
 
-    fn patch(&self, points: PointArray<u32>, _: &Edit<'_, u32>) -> Self {
-        Self::build(points)
+    fn try_patch(&self, points: PointArray<u32>, _: &Edit<'_, u32>) -> Result<Self, TryReserveError> {
+        Self::try_build(points)
+    }
+
+    fn into_points(self) -> PointArray<u32> {
+        self.0.into_points()
     }
 
     fn points(&self) -> &PointArray<u32> {

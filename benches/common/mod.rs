@@ -4,6 +4,8 @@
 
 pub mod search;
 
+use std::collections::TryReserveError;
+
 use ringway::layout::{Layout, PointArray};
 use ringway::{NodeSpec, Slot};
 
@@ -44,14 +46,18 @@ pub struct PartitionPoint {
 impl Layout<u32> for PartitionPoint {
     const NAME: &'static str = "partition_point";
 
-    fn build(points: PointArray<u32>) -> Self {
+    fn try_build(points: PointArray<u32>) -> Result<Self, TryReserveError> {
         let sorted = points.iter().map(|(point, _)| point).collect();
         let owners = points.iter().map(|(_, slot)| u16::try_from(slot.number()).expect("few nodes")).collect();
-        Self { points, sorted, owners }
+        Ok(Self { points, sorted, owners })
     }
 
-    fn patch(&self, points: PointArray<u32>, _: &ringway::layout::Edit<'_, u32>) -> Self {
-        Self::build(points)
+    fn try_patch(&self, points: PointArray<u32>, _: &ringway::layout::Edit<'_, u32>) -> Result<Self, TryReserveError> {
+        Self::try_build(points)
+    }
+
+    fn into_points(self) -> PointArray<u32> {
+        self.points
     }
 
     fn points(&self) -> &PointArray<u32> {

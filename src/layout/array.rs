@@ -12,7 +12,7 @@
 use std::collections::TryReserveError;
 use std::ops::Range;
 
-use super::kernel;
+use super::{kernel, room};
 use crate::node::Slot;
 use crate::point::{Point, index, position};
 
@@ -44,11 +44,16 @@ impl Owners {
     }
 
     /// The same owners in another order; `order(i)` is the old position of the new position `i`.
-    pub(crate) fn permuted(&self, order: &[u32]) -> Self {
-        match self {
-            Self::Narrow(owners) => Self::Narrow(order.iter().map(|&old| owners[index(old)]).collect()),
-            Self::Wide(owners) => Self::Wide(order.iter().map(|&old| owners[index(old)]).collect()),
+    pub(crate) fn permuted(&self, order: &[u32]) -> Result<Self, TryReserveError> {
+        fn permuted<O: Copy>(owners: &[O], order: &[u32]) -> Result<Vec<O>, TryReserveError> {
+            let mut new = room(order.len())?;
+            new.extend(order.iter().map(|&old| owners[index(old)]));
+            Ok(new)
         }
+        Ok(match self {
+            Self::Narrow(owners) => Self::Narrow(permuted(owners, order)?),
+            Self::Wide(owners) => Self::Wide(permuted(owners, order)?),
+        })
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -160,8 +165,17 @@ impl<P: Point> PointArray<P> {
 
     /// The ranks that hold exactly `x`, searched from rank `from` on. Gallops: O(log of the distance).
     pub(crate) fn run_of(&self, x: P, from: usize) -> Range<usize> {
-        let start = self.gallop(from, |point| point < x);
-        start..self.gallop(start, |point| point == x)
+        self.run_at(self.gallop(from, |point| point < x), x)
+    }
+
+    /// The ranks that hold exactly `x`, which is the point of rank `start` or isn't there.
+    #[inline]
+    pub(crate) fn run_at(&self, start: usize, x: P) -> Range<usize> {
+        if start < self.len() && self.point(start) == x {
+            start..self.gallop(start, |point| point == x)
+        } else {
+            start..start
+        }
     }
 
     /// The first rank at or after `from` whose point fails `before`, which must hold for a prefix.
@@ -196,13 +210,21 @@ pub(crate) struct PointArrayBuilder<P: Point> {
 
 impl<P: Point> PointArrayBuilder<P> {
     pub(crate) fn with_capacity(points: usize) -> Result<Self, TryReserveError> {
-        let mut array = PointArray::empty();
-        array.heads.try_reserve_exact(points)?;
-        array.tails.try_reserve_exact(points)?;
-        let mut owners = Vec::new();
-        owners.try_reserve_exact(points)?;
-        array.owners = Owners::Narrow(owners);
-        Ok(Self { array })
+        let (heads, tails, owners) = (room(points)?, room(points)?, Owners::Narrow(room(points)?));
+        Ok(Self { array: PointArray { heads, tails, owners } })
+    }
+
+    /// For points that follow `old`, in the memory of `used` if that has room enough and not twice as much as is needed;
+    /// otherwise in new memory with a thirty-second of slack, so that it needn't be left for each point more.
+    pub(crate) fn within(used: PointArray<P>, points: usize, old: &PointArray<P>) -> Result<Self, TryReserveError> {
+        let owners = match (used.owners, &old.owners) {
+            (Owners::Narrow(used), Owners::Narrow(_)) => Owners::Narrow(emptied(used, points)?),
+            (Owners::Wide(_), Owners::Narrow(_)) => Owners::Narrow(emptied(Vec::new(), points)?),
+            (Owners::Wide(used), Owners::Wide(_)) => Owners::Wide(emptied(used, points)?),
+            (Owners::Narrow(_), Owners::Wide(_)) => Owners::Wide(emptied(Vec::new(), points)?),
+        };
+        let (heads, tails) = (emptied(used.heads, points)?, emptied(used.tails, points)?);
+        Ok(Self { array: PointArray { heads, tails, owners } })
     }
 
     /// Appends one point, which must not be below the last one (A1).
@@ -268,9 +290,21 @@ impl<P: Point> PointArrayBuilder<P> {
     }
 }
 
-/// The order of an implicit search tree as positions in rank order.
-pub(crate) fn ranks(order: impl Iterator<Item = usize>) -> Vec<u32> {
-    order.map(position).collect()
+/// `used` or another vector, without elements, with room for `len`.
+fn emptied<E>(mut used: Vec<E>, len: usize) -> Result<Vec<E>, TryReserveError> {
+    used.clear();
+    if (len..=2 * len).contains(&used.capacity()) || size_of::<E>() == 0 {
+        return Ok(used);
+    }
+    drop(used);
+    room(len + len / 32)
+}
+
+/// The order of an implicit search tree of `len` places as positions in rank order.
+pub(crate) fn ranks(len: usize, order: impl Iterator<Item = usize>) -> Result<Vec<u32>, TryReserveError> {
+    let mut ranks = room(len)?;
+    ranks.extend(order.map(position));
+    Ok(ranks)
 }
 
 #[cfg(test)]

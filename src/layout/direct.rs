@@ -12,8 +12,10 @@
 //! - D1: a cell is the slot that owns all of it, or [`SEARCH`].
 //! - D2: there are cells exactly if there are points, at most [`MOST`], and all slots fit 16 bits; how many follows from P.
 
+use std::collections::TryReserveError;
+
 use super::array::{NARROW_SLOTS, Owners};
-use super::{Bucket, Edit, Layout, PointArray};
+use super::{Bucket, Edit, Layout, PointArray, room};
 use crate::node::Slot;
 use crate::point::{Point, index};
 
@@ -46,13 +48,17 @@ pub struct Direct<P: Point> {
 impl<P: Point> Layout<P> for Direct<P> {
     const NAME: &'static str = "direct";
 
-    fn build(points: PointArray<P>) -> Self {
-        Self::over(Bucket::build(points))
+    fn try_build(points: PointArray<P>) -> Result<Self, TryReserveError> {
+        Self::over(Bucket::try_build(points)?)
     }
 
-    fn patch(&self, points: PointArray<P>, edit: &Edit<'_, P>) -> Self {
+    fn try_patch(&self, points: PointArray<P>, edit: &Edit<'_, P>) -> Result<Self, TryReserveError> {
         // Cells aren't patched: filling the table is writing 128 KiB at most, in runs (7 µs for 1,000 points).
-        Self::over(self.bucket.patch(points, edit))
+        Self::over(self.bucket.try_patch(points, edit)?)
+    }
+
+    fn into_points(self) -> PointArray<P> {
+        self.bucket.into_points()
     }
 
     #[inline(always)]
@@ -89,14 +95,14 @@ impl<P: Point> Layout<P> for Direct<P> {
 }
 
 impl<P: Point> Direct<P> {
-    fn over(bucket: Bucket<P>) -> Self {
+    fn over(bucket: Bucket<P>) -> Result<Self, TryReserveError> {
         let points = bucket.points();
         let (1..=MOST, Owners::Narrow(owners)) = (points.len(), points.owners()) else {
-            return Self { bucket, cells: Vec::new(), shift: 31 };
+            return Ok(Self { bucket, cells: Vec::new(), shift: 31 });
         };
         let bits = (CELLS * points.len()).next_power_of_two().ilog2();
         let shift = 32 - bits;
-        let mut cells = Vec::with_capacity(1 << bits);
+        let mut cells = room(1 << bits)?;
         for (&head, &owner) in points.heads().iter().zip(owners) {
             // Of points in one cell the first fills up to the cell and marks it; the others find it marked.
             let cell = index(head >> shift);
@@ -107,7 +113,7 @@ impl<P: Point> Direct<P> {
         }
         cells.resize(1 << bits, owners[0]);
         debug_assert!(owners.iter().all(|&owner| u32::from(owner) < NARROW_SLOTS), "A3: no owner is the mark");
-        Self { bucket, cells, shift }
+        Ok(Self { bucket, cells, shift })
     }
 }
 

@@ -14,8 +14,10 @@
 //! - E2: `owners.at(k)` is the owner of rank `rank_of(k)`; position 0 holds the owner of rank 0, which is the answer
 //!   when every point is below the key, so that wrapping needs no branch.
 
+use std::collections::TryReserveError;
+
 use super::array::{Owners, ranks};
-use super::{Edit, Layout, PointArray, kernel, owner_lanes};
+use super::{Edit, Layout, PointArray, kernel, owner_lanes, room};
 use crate::node::Slot;
 use crate::point::Point;
 
@@ -33,22 +35,26 @@ pub struct Eytzinger<P: Point> {
 impl<P: Point> Layout<P> for Eytzinger<P> {
     const NAME: &'static str = "eytzinger";
 
-    fn build(points: PointArray<P>) -> Self {
+    fn try_build(points: PointArray<P>) -> Result<Self, TryReserveError> {
         let len = points.len();
         if len == 0 {
-            return Self { points, tree: Vec::new(), owners: Owners::Narrow(Vec::new()) };
+            return Ok(Self { points, tree: Vec::new(), owners: Owners::Narrow(Vec::new()) });
         }
-        let order = ranks(std::iter::once(0).chain((1..=len).map(|k| rank_of(k, len))));
-        let mut tree = Vec::with_capacity(len + 1);
+        let order = ranks(len + 1, std::iter::once(0).chain((1..=len).map(|k| rank_of(k, len))))?;
+        let mut tree = room(len + 1)?;
         tree.push(0);
         tree.extend(order[1..].iter().map(|&rank| points.heads()[crate::point::index(rank)]));
-        let owners = points.owners().permuted(&order);
-        Self { points, tree, owners }
+        let owners = points.owners().permuted(&order)?;
+        Ok(Self { points, tree, owners })
     }
 
-    fn patch(&self, points: PointArray<P>, _edit: &Edit<'_, P>) -> Self {
+    fn try_patch(&self, points: PointArray<P>, _edit: &Edit<'_, P>) -> Result<Self, TryReserveError> {
         // One point more shifts nearly every position of the tree, so there is nothing to keep.
-        Self::build(points)
+        Self::try_build(points)
+    }
+
+    fn into_points(self) -> PointArray<P> {
+        self.points
     }
 
     #[inline(always)]

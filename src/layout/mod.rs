@@ -28,6 +28,8 @@ pub use line::Line;
 pub use s_tree::STree;
 pub use sorted::Sorted;
 
+use std::collections::TryReserveError;
+
 use crate::node::Slot;
 use crate::point::Point;
 
@@ -52,13 +54,63 @@ pub trait Layout<P: Point>: std::fmt::Debug + Send + Sync + Sized + 'static {
 
     /// Builds the layout.
     ///
+    /// # Errors
+    /// If memory for the index can't be had. `points` are lost.
+    ///
     /// # Complexity
     /// O(P).
-    fn build(points: PointArray<P>) -> Self;
+    fn try_build(points: PointArray<P>) -> Result<Self, TryReserveError>;
 
-    /// Builds the layout for `points`, which are this one's points changed by `edit`, reusing what it can. Equal to
-    /// [`build`](Self::build) on the same points.
-    fn patch(&self, points: PointArray<P>, edit: &Edit<'_, P>) -> Self;
+    /// Builds the layout for `points`, which are this one's points changed by `edit`, copying what it can of the index.
+    /// Equal to [`try_build`](Self::try_build) on the same points.
+    ///
+    /// # Errors
+    /// As [`try_build`](Self::try_build).
+    fn try_patch(&self, points: PointArray<P>, edit: &Edit<'_, P>) -> Result<Self, TryReserveError>;
+
+    /// As [`try_patch`](Self::try_patch), but may use the memory of an older layout that nobody needs any more, and what
+    /// is in it that still holds.
+    ///
+    /// `merge` makes the points, in the memory of those it is given, whatever they are. `edits` lead, one after the other,
+    /// from the spare's points to those that `merge` makes; the last one leads there from this layout's, and there is at
+    /// least that one.
+    ///
+    /// # Errors
+    /// What `merge` fails with, or as [`try_build`](Self::try_build). The spare is lost.
+    fn try_recycle<E: From<TryReserveError>>(
+        &self,
+        spare: Self,
+        edits: &[Edit<'_, P>],
+        merge: impl FnOnce(PointArray<P>) -> Result<PointArray<P>, E>,
+    ) -> Result<Self, E> {
+        let points = merge(spare.into_points())?;
+        match edits.last() {
+            Some(edit) => Ok(self.try_patch(points, edit)?),
+            None => Ok(Self::try_build(points)?),
+        }
+    }
+
+    /// Builds the layout.
+    ///
+    /// # Panics
+    /// If memory for the index can't be had; see [`try_build`](Self::try_build).
+    #[must_use]
+    fn build(points: PointArray<P>) -> Self {
+        Self::try_build(points).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Builds the layout for points that `edit` changed.
+    ///
+    /// # Panics
+    /// If memory for the index can't be had; see [`try_patch`](Self::try_patch).
+    #[must_use]
+    fn patch(&self, points: PointArray<P>, edit: &Edit<'_, P>) -> Self {
+        self.try_patch(points, edit).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Gives up the index and returns the canonical arrays.
+    #[must_use]
+    fn into_points(self) -> PointArray<P>;
 
     /// Returns the canonical arrays.
     fn points(&self) -> &PointArray<P>;
@@ -84,6 +136,21 @@ pub trait Layout<P: Point>: std::fmt::Debug + Send + Sync + Sized + 'static {
 
     /// Returns the memory beyond the canonical arrays, in bytes.
     fn index_bytes(&self) -> usize;
+}
+
+/// An empty vector with room for exactly `len` elements, on huge pages if that is many.
+fn room<E>(len: usize) -> Result<Vec<E>, TryReserveError> {
+    let mut vec = Vec::new();
+    vec.try_reserve_exact(len)?;
+    kernel::pages::ask_for_huge(&mut vec);
+    Ok(vec)
+}
+
+/// A copy.
+fn copy<E: Copy>(of: &[E]) -> Result<Vec<E>, TryReserveError> {
+    let mut vec = room(of.len())?;
+    vec.extend_from_slice(of);
+    Ok(vec)
 }
 
 /// Splits a batch into groups of [`kernel::LANES`] heads, the last one filled up with zeros, and writes what `search`

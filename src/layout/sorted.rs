@@ -1,5 +1,7 @@
 //! The sorted array searched as it is: the reference layout, and the smallest.
 
+use std::collections::TryReserveError;
+
 use super::{Edit, Layout, PointArray, kernel, owner_lanes};
 use crate::node::Slot;
 use crate::point::Point;
@@ -16,12 +18,16 @@ pub struct Sorted<P: Point> {
 impl<P: Point> Layout<P> for Sorted<P> {
     const NAME: &'static str = "sorted";
 
-    fn build(points: PointArray<P>) -> Self {
-        Self { points }
+    fn try_build(points: PointArray<P>) -> Result<Self, TryReserveError> {
+        Ok(Self { points })
     }
 
-    fn patch(&self, points: PointArray<P>, _edit: &Edit<'_, P>) -> Self {
-        Self::build(points)
+    fn try_patch(&self, points: PointArray<P>, _edit: &Edit<'_, P>) -> Result<Self, TryReserveError> {
+        Self::try_build(points)
+    }
+
+    fn into_points(self) -> PointArray<P> {
+        self.points
     }
 
     #[inline(always)]

@@ -281,6 +281,10 @@ impl<V: Value> Write<V> for Writer<V> {
     }
 
     fn publish(&mut self, value: V) -> Result<(), (V, Backpressure)> {
+        self.publish_with(value, drop)
+    }
+
+    fn publish_with(&mut self, value: V, f: impl FnMut(V)) -> Result<(), (V, Backpressure)> {
         if let Err(refused) = self.ready() {
             return Err((value, refused));
         }
@@ -308,7 +312,7 @@ impl<V: Value> Write<V> for Writer<V> {
             });
             pin.flush();
         });
-        self.reclaim();
+        self.reclaim_with(f);
         Ok(())
     }
 

@@ -59,6 +59,10 @@ impl<V: Value> Write<V> for Writer<V> {
     }
 
     fn publish(&mut self, value: V) -> Result<(), (V, Backpressure)> {
+        self.publish_with(value, drop)
+    }
+
+    fn publish_with(&mut self, value: V, f: impl FnMut(V)) -> Result<(), (V, Backpressure)> {
         let next = Arc::new(value);
         let published = {
             let mut slot = self.shared.write().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +71,7 @@ impl<V: Value> Write<V> for Writer<V> {
         let kept = mem::replace(&mut self.current, next);
         self.retired.push_back(kept);
         drop(published); // not the last count: `kept` is another
-        self.reclaim();
+        self.reclaim_with(f);
         Ok(())
     }
 

@@ -117,6 +117,15 @@ pub trait Write<V>: Send {
     /// As [`ready`](Self::ready), with `value` handed back and nothing changed.
     fn publish(&mut self, value: V) -> Result<(), (V, Backpressure)>;
 
+    /// As [`publish`](Self::publish), but hands out the values that it reclaims, as
+    /// [`reclaim_with`](Self::reclaim_with) does.
+    ///
+    /// # Errors
+    /// As [`ready`](Self::ready), with `value` handed back and nothing changed.
+    fn publish_with(&mut self, value: V, f: impl FnMut(V)) -> Result<(), (V, Backpressure)>
+    where
+        Self: Sized;
+
     /// The value that is published now.
     fn current(&self) -> &V;
 

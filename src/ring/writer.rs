@@ -12,7 +12,7 @@ use crate::layout::{Auto, Layout};
 use crate::node::{Limits, NodeId, NodeSpec};
 use crate::publish::{Counts, Epoch, Publish, Write};
 use crate::sync::Arc;
-use crate::table::{Applied, Table};
+use crate::table::{Applied, Recycler, Table};
 
 /// The one end of a ring that changes it. `Send`, not `Sync`, not `Clone`.
 ///
@@ -25,6 +25,7 @@ where
     P: Publish,
 {
     inner: P::Writer<Table<T, S, L>>,
+    recycler: Recycler<S::Point, L>,
     versions: Arc<Versions>,
     limits: Limits,
 }
@@ -37,7 +38,7 @@ where
     P: Publish,
 {
     pub(super) fn new(inner: P::Writer<Table<T, S, L>>, versions: Arc<Versions>, limits: Limits) -> Self {
-        Self { inner, versions, limits }
+        Self { inner, recycler: Recycler::new(), versions, limits }
     }
 
     /// Applies a batch of changes and publishes the resulting table as the next version.
@@ -56,11 +57,13 @@ where
     /// refused, it is lost). A payload's drop runs inside this call, so it must not wait for the writer.
     ///
     /// # Complexity
-    /// That of [`Table::apply`]: O(P + N + k log k) for k changed points.
+    /// That of [`Table::apply`]: O(P + N + k log k) for k changed points. The table before the one that is replaced, if
+    /// nobody holds it any more, is where the next one is made: no index is copied then, and no memory asked for.
     pub fn commit(&mut self, delta: Delta<T>) -> Result<CommitReport, CommitError<T>> {
         // Before the next table is built, so that no more tables live at once than must. A payload's drop may panic, which
         // must not get between the batch and its commit.
-        let reclaimed = catch_unwind(AssertUnwindSafe(|| self.inner.reclaim()));
+        let Self { inner, recycler, .. } = self;
+        let reclaimed = catch_unwind(AssertUnwindSafe(|| inner.reclaim_with(|table| recycler.keep(table))));
         let result = self.commit_unreclaimed(delta);
         if let Err(panic) = reclaimed {
             // A refused batch is lost to the panic. Its payloads' drops mustn't panic on top of it, which would abort.
@@ -75,12 +78,12 @@ where
             return Err(CommitError::Backpressure { waiting: full.in_grace, limit: full.limit, delta });
         }
         let current = self.inner.current();
-        let applied = match current.apply(delta, &self.limits) {
+        let applied = match current.apply_within(delta, &self.limits, &mut self.recycler) {
             Ok(Some(applied)) => applied,
             Ok(None) => return Ok(CommitReport::unchanged(current)),
             Err((error, delta)) => return Err(CommitError::Invalid { error, delta }),
         };
-        let Applied { table, added, removed, changed, points_added, points_removed } = applied;
+        let Applied { table, added, removed, changed, points_added, points_removed, points_changed } = applied;
         let report = CommitReport {
             version: table.version(),
             published: true,
@@ -94,8 +97,13 @@ where
             spec: table.spec_fingerprint(),
         };
         // Publishing drops old tables too; the new one is out by then, so its version must be known whatever they do.
-        let published = catch_unwind(AssertUnwindSafe(|| self.inner.publish(table).is_ok()));
-        self.versions.announce(self.inner.current().version());
+        let Self { inner, recycler, .. } = self;
+        let published = catch_unwind(AssertUnwindSafe(|| inner.publish_with(table, |old| recycler.keep(old)).is_ok()));
+        let version = self.inner.current().version();
+        self.versions.announce(version);
+        if version == report.version {
+            self.recycler.published(version, report.points, points_changed);
+        }
         match published {
             Ok(true) => Ok(report),
             Ok(false) => unreachable!("`ready` said Ok and only a publish can change that"),
@@ -146,9 +154,10 @@ where
         &self.limits
     }
 
-    /// Drops replaced tables that nobody holds any more, and returns how many. Every commit does this too; it is for
-    /// writers that commit seldom.
+    /// Drops replaced tables that nobody holds any more, and returns how many. Every commit does this too, but keeps the
+    /// points and the index of one for the next commit to work in; these go as well. For writers that commit seldom.
     pub fn reclaim(&mut self) -> usize {
+        self.recycler.release();
         self.inner.reclaim()
     }
 

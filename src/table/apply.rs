@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::draft::{Draft, Kind};
+use super::recycle::{Changed, Recycler};
 use super::{Table, fingerprints};
 use crate::delta::{Change, Delta, Field};
 use crate::error::{DeltaError, shown};
 use crate::hash::Scheme;
-use crate::layout::{Edit, Layout};
+use crate::layout::Layout;
 use crate::node::{Limits, Node, NodeId, NodeSpec, Slot};
 
 /// The table that a delta made, and what the delta did.
@@ -27,6 +28,8 @@ pub struct Applied<T, S: Scheme, L: Layout<S::Point>> {
     pub points_added: usize,
     /// How many points went.
     pub points_removed: usize,
+    /// The same points, for the next table's recycling; `None` if others changed their order.
+    pub(crate) points_changed: Option<Changed<S::Point>>,
 }
 
 impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
@@ -44,22 +47,26 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     /// O(P + N + k log k) for k changed points. Points of nodes that don't change are copied, never hashed or sorted.
     #[expect(clippy::type_complexity, reason = "a table or nothing, or the delta back with the reason")]
     pub fn apply(&self, delta: Delta<T>, limits: &Limits) -> Result<Option<Applied<T, S, L>>, (DeltaError, Delta<T>)> {
-        match self.draft(&delta, limits) {
+        self.apply_within(delta, limits, &mut Recycler::new())
+    }
+
+    /// As [`apply`](Self::apply), in the memory of a table that was replaced, if `recycler` has one.
+    #[expect(clippy::type_complexity, reason = "as above")]
+    pub(crate) fn apply_within(
+        &self,
+        delta: Delta<T>,
+        limits: &Limits,
+        recycler: &mut Recycler<S::Point, L>,
+    ) -> Result<Option<Applied<T, S, L>>, (DeltaError, Delta<T>)> {
+        match self.draft(&delta, limits, recycler) {
             Ok(Some(draft)) => Ok(Some(self.finish(draft, delta))),
             Ok(None) => Ok(None),
             Err(error) => Err((error, delta)),
         }
     }
 
-    fn finish(&self, draft: Draft<S>, delta: Delta<T>) -> Applied<T, S, L> {
-        let Draft { touched, members, by_id, list, boundaries, apart, reordered, removed, added } = draft;
-        let layout = if reordered || apart.is_some() {
-            // There is nothing to patch by: the edit doesn't say which equal points changed places, nor that a point
-            // that comes or goes moves its neighbour's boundary.
-            L::build(boundaries)
-        } else {
-            self.layout.patch(boundaries, &Edit { removed: &removed, added: &added })
-        };
+    fn finish(&self, draft: Draft<S, L>, delta: Delta<T>) -> Applied<T, S, L> {
+        let Draft { touched, members, by_id, list, layout, apart, reordered, changed } = draft;
 
         let mut payloads: HashMap<Slot, Arc<T>> = HashMap::with_capacity(touched.slots.len());
         for (change, &slot) in delta.into_changes().into_iter().zip(&touched.slots) {
@@ -95,8 +102,9 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             added: ids(Kind::Added),
             removed: ids(Kind::Removed),
             changed: ids(Kind::Changed),
-            points_added: added.len(),
-            points_removed: removed.len(),
+            points_added: changed.added.len(),
+            points_removed: changed.removed.len(),
+            points_changed: (!reordered && apart.is_none()).then_some(changed),
             table: Self {
                 layout,
                 apart,

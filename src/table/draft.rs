@@ -6,13 +6,14 @@
 //! 2. the list of nodes after the change, in the order that counts, and its length;
 //! 3. the scheme's assignment to that list, and the total of points: nothing is hashed before that is within the limit;
 //! 4. the points of nodes whose seed or number changed: only those are hashed;
-//! 5. the merge.
+//! 5. the merge, and the layout of what it gives.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::boundary::{Apart, nearest};
-use super::merge::{MergeError, Placed, merge, reorder_ties};
+use super::merge::{MergeError, Placed, merge, reorder_ties, sort};
+use super::recycle::{Changed, Recycler};
 use super::{Member, Table, tie_ranks};
 use crate::delta::{Change, Delta, Field};
 use crate::error::{DeltaError, shown};
@@ -22,18 +23,16 @@ use crate::node::{Limits, NodeInfo, Slot};
 use crate::point::{index, position};
 
 /// The next table, but for its nodes' payloads.
-pub(super) struct Draft<S: Scheme> {
+pub(super) struct Draft<S: Scheme, L> {
     pub(super) touched: Touched,
     pub(super) members: Box<[Option<Member<S::Seed>>]>,
     pub(super) by_id: Box<[Slot]>,
     pub(super) list: Option<Box<[Slot]>>,
-    /// What the layout is built over: the points, or their boundaries if there are points apart.
-    pub(super) boundaries: PointArray<S::Point>,
+    pub(super) layout: L,
     pub(super) apart: Option<Box<Apart<S::Point>>>,
-    /// Whether equal points changed their order, which `removed` and `added` don't tell.
+    /// Whether equal points changed their order, which `changed` doesn't tell.
     pub(super) reordered: bool,
-    pub(super) removed: Vec<(S::Point, Slot)>,
-    pub(super) added: Vec<(S::Point, Slot)>,
+    pub(super) changed: Changed<S::Point>,
 }
 
 /// A node's tie rank and assignment.
@@ -68,7 +67,12 @@ pub(super) enum Kind {
 
 impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     /// Computes what `delta` makes of this table; `None` if it changes nothing.
-    pub(super) fn draft(&self, delta: &Delta<T>, limits: &Limits) -> Result<Option<Draft<S>>, DeltaError> {
+    pub(super) fn draft(
+        &self,
+        delta: &Delta<T>,
+        limits: &Limits,
+        recycler: &mut Recycler<S::Point, L>,
+    ) -> Result<Option<Draft<S, L>>, DeltaError> {
         let touched = self.touch(delta, limits)?;
         let by_id = self.next_by_id(&touched);
         let limit = index(limits.nodes());
@@ -93,30 +97,48 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             MergeError::OutOfMemory => DeltaError::OutOfMemory { points: next_len },
             MergeError::Missing(slot) => self.not_pure(Some(self.nodes[slot.index()].info())),
         };
-        let mut points = merge(self.points_array(), &removed, &added, new_rank).map_err(failed)?;
+        let changed = Changed::of(&removed, &added).map_err(|error| failed(error.into()))?;
         let reordered = self.survivors_reordered(canonical, &members);
-        if reordered {
-            points = reorder_ties(&points, new_rank).map_err(failed)?;
-        }
-        let (boundaries, apart) = match self.scheme.match_rule() {
-            MatchRule::AtOrAfter | MatchRule::After => (points, None),
-            MatchRule::Nearest => {
-                let (boundaries, apart) = nearest(points).map_err(|_| failed(MergeError::OutOfMemory))?;
-                (boundaries, Some(Box::new(apart)))
-            }
+        let merge = |used| {
+            let points = self.points_array();
+            // A layout of boundaries has other ranks than the points.
+            let rank = |point| if self.apart.is_some() { points.rank(point) } else { self.layout.rank(point) };
+            merge(points, rank, (&removed, &added), new_rank, used)
         };
-        let unranked = |placed: Vec<Placed<S::Point>>| placed.into_iter().map(|p| (p.point, p.slot)).collect();
-        Ok(Some(Draft {
-            touched,
-            members,
-            by_id,
-            list,
-            boundaries,
-            apart,
-            reordered,
-            removed: unranked(removed),
-            added: unranked(added),
-        }))
+        let (layout, apart) = self.next_layout(merge, new_rank, reordered, &changed, recycler).map_err(failed)?;
+        Ok(Some(Draft { touched, members, by_id, list, layout, apart, reordered, changed }))
+    }
+
+    /// Step 5: the merged points and their layout, which is over their boundaries if there are points apart.
+    #[expect(clippy::type_complexity, reason = "two parts of a table, named there")]
+    fn next_layout(
+        &self,
+        merge: impl FnOnce(PointArray<S::Point>) -> Result<PointArray<S::Point>, MergeError>,
+        new_rank: impl Fn(Slot) -> u32,
+        reordered: bool,
+        changed: &Changed<S::Point>,
+        recycler: &mut Recycler<S::Point, L>,
+    ) -> Result<(L, Option<Box<Apart<S::Point>>>), MergeError> {
+        // Built anew, as there is nothing to patch by: the edit doesn't say which equal points changed places, nor that a
+        // point that comes or goes moves its neighbour's boundary.
+        let ordered = |points| if reordered { reorder_ties(&points, new_rank) } else { Ok(points) };
+        let layout = match self.scheme.match_rule() {
+            MatchRule::Nearest => {
+                let (boundaries, apart) = nearest(ordered(merge(PointArray::empty())?)?)?;
+                return Ok((L::try_build(boundaries)?, Some(Box::new(apart))));
+            }
+            MatchRule::AtOrAfter | MatchRule::After if reordered => {
+                L::try_build(ordered(merge(PointArray::empty())?)?)?
+            }
+            MatchRule::AtOrAfter | MatchRule::After => match recycler.take(self.version) {
+                Some((spare, mut edits)) => {
+                    edits.push(changed.edit());
+                    self.layout.try_recycle(spare, &edits, merge)?
+                }
+                None => self.layout.try_patch(merge(PointArray::empty())?, &changed.edit())?,
+            },
+        };
+        Ok((layout, None))
     }
 
     /// Step 1: resolves each change to a slot and the node's next description.
@@ -305,7 +327,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
                 }
                 placed.extend(hashed.iter().map(|&point| Placed { point, rank: member.rank, slot }));
             }
-            placed.sort_unstable_by_key(Placed::order);
+            sort(&mut placed);
             Ok(placed)
         };
         Ok((list(&changes.removed, &self.members, true)?, list(&changes.added, members, false)?))

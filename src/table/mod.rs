@@ -19,9 +19,11 @@ mod boundary;
 mod check;
 mod draft;
 mod merge;
+mod recycle;
 
 pub use apply::Applied;
 pub use check::TableError;
+pub(crate) use recycle::Recycler;
 
 use std::fmt;
 

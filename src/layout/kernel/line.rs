@@ -29,7 +29,7 @@ use crate::point::{low_u32, low_u64};
 const UNUSED: u16 = 0x7FFF;
 
 /// One line: the fingerprints and owners of one bucket's points.
-pub(crate) trait Bucket: Clone + PartialEq + Debug + Send + Sync + 'static {
+pub(crate) trait Bucket: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// A slot's number as it is stored.
     type Owner: Copy + PartialEq + Into<u32>;
     /// How many points fit.
@@ -58,7 +58,7 @@ pub(crate) trait Bucket: Clone + PartialEq + Debug + Send + Sync + 'static {
 }
 
 /// Up to 15 points of slots below 65,534.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub(crate) struct NarrowBucket {
     owners: [u16; 16],
@@ -66,7 +66,7 @@ pub(crate) struct NarrowBucket {
 }
 
 /// Up to 10 points of any slots.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub(crate) struct WideBucket {
     owners: [u32; 11],
@@ -174,6 +174,10 @@ impl<B: Bucket> Buckets<B> {
     #[inline(always)]
     pub(crate) fn count(&self) -> u32 {
         position(self.0.len())
+    }
+
+    pub(crate) fn lines(&self) -> &[B] {
+        &self.0
     }
 
     pub(crate) fn lines_mut(&mut self) -> &mut [B] {

@@ -1,9 +1,10 @@
-//! The unsafe part of the layouts: unchecked reads inside searches, and prefetches. Part of the unsafe ledger, as all of this folder.
+//! The unsafe part of the layouts: unchecked reads inside searches, prefetches, and advice about pages. Part of the unsafe ledger, as all of this folder.
 //!
 //! Each function is safe to call with any arguments: the bound of every unchecked read follows from the loop's own
 //! arithmetic, never from a caller's promise.
 
 pub(crate) mod line;
+pub(crate) mod pages;
 pub(crate) mod s_tree;
 
 use std::hint::select_unpredictable;

@@ -1,7 +1,9 @@
 //! How a ring's lines are made, and made anew where points changed: building and patching the line layout.
 
+use std::collections::TryReserveError;
+
 use super::{Bucket, Buckets};
-use crate::layout::{Edit, PointArray};
+use crate::layout::{Edit, PointArray, room};
 use crate::node::Slot;
 use crate::point::{Point, index, position};
 
@@ -21,8 +23,8 @@ pub(super) struct Rows<'a, P: Point, O> {
 
 impl<'a, P: Point, O: Copy> Rows<'a, P, O> {
     /// Counts the points of each bucket.
-    pub(super) fn count(points: &'a PointArray<P>, owners: &'a [O], buckets: u32) -> Self {
-        let mut starts = Vec::with_capacity(index(buckets) + 1);
+    pub(super) fn count(points: &'a PointArray<P>, owners: &'a [O], buckets: u32) -> Result<Self, TryReserveError> {
+        let mut starts = room(index(buckets) + 1)?;
         for rank in 0..points.len() {
             let bucket = points.point(rank).part(buckets).0;
             // This point's bucket, and the empty ones before it, start here, if no point before has said so.
@@ -31,7 +33,7 @@ impl<'a, P: Point, O: Copy> Rows<'a, P, O> {
             }
         }
         starts.resize(index(buckets) + 1, position(points.len()));
-        Self { points, owners, starts: starts.into_boxed_slice() }
+        Ok(Self { points, owners, starts: starts.into_boxed_slice() })
     }
 
     fn buckets(&self) -> u32 {
@@ -58,42 +60,57 @@ impl<'a, P: Point, O: Copy> Rows<'a, P, O> {
         B::new(prints, &self.owners[ranks], after)
     }
 
-    pub(super) fn lines<B: Bucket<Owner = O>>(&self) -> Buckets<B> {
-        Buckets::new((0..self.starts.len() - 1).map(|bucket| self.line(bucket)).collect())
+    pub(super) fn lines<B: Bucket<Owner = O>>(&self) -> Result<Buckets<B>, TryReserveError> {
+        let mut lines = room(self.starts.len() - 1)?;
+        lines.extend((0..self.starts.len() - 1).map(|bucket| self.line::<B>(bucket)));
+        Ok(Buckets::new(lines))
+    }
+
+    /// How many points lie in buckets of more than `most` (L4).
+    pub(super) fn outside(&self, most: usize) -> u32 {
+        self.starts.windows(2).map(|pair| outside(pair[1] - pair[0], position(most))).sum()
     }
 }
 
-/// A copy of `old` with the lines made anew whose points `edit` changed, and the owner *after* set anew in those before
-/// them. There must be points left.
+/// All the points of a bucket, if they are more than `most`.
+fn outside(points: u32, most: u32) -> u32 {
+    if points > most { points } else { 0 }
+}
+
+/// Makes the lines anew whose points `edits` changed, and sets the owner *after* anew in those before them; returns the
+/// starts, and what L4 says. `starts` and `outside` are those of the points before the edits, which lead to `points`, one
+/// after the other. There must be points left.
 ///
 /// One descending sweep. A line's owner after it depends on nothing but the first point of the buckets behind it, so
 /// below each changed bucket the lines of empty buckets and the first line that isn't empty are set right; a changed one
 /// ends that walk, as it is made anew itself. So no line is walked over twice, however many buckets were emptied.
-pub(super) fn patched<P: Point, B: Bucket>(
-    old: &Buckets<B>,
-    old_starts: &[u32],
+pub(super) fn patch<P: Point, B: Bucket>(
+    lines: &mut Buckets<B>,
+    starts: Box<[u32]>,
+    outside_before: u32,
     points: &PointArray<P>,
     owners: &[B::Owner],
-    edit: &Edit<'_, P>,
-) -> (Buckets<B>, Box<[u32]>) {
-    let bucket_of = |&(point, _): &(P, Slot)| point.part(old.count()).0;
-    // Buckets that gain (+1) or lose (-1, as a wrapped number) a point, in order. Two runs, which the stable sort merges.
-    let removed = edit.removed.iter().map(|point| (bucket_of(point), u32::MAX));
-    let mut changes: Vec<(u32, u32)> = removed.chain(edit.added.iter().map(|point| (bucket_of(point), 1))).collect();
-    changes.sort_by_key(|&(bucket, _)| bucket);
-
-    let mut starts = Vec::with_capacity(old_starts.len());
-    let mut shift = 0u32;
-    for &(bucket, change) in &changes {
-        let same = &old_starts[starts.len().min(index(bucket) + 1)..=index(bucket)];
-        starts.extend(same.iter().map(|start| start.wrapping_add(shift)));
-        shift = shift.wrapping_add(change);
+    edits: &[Edit<'_, P>],
+) -> Result<(Box<[u32]>, u32), TryReserveError> {
+    let count = lines.count();
+    let bucket_of = |&(point, _): &(P, Slot)| point.part(count).0;
+    // Buckets that gain (+1) or lose (-1, as a wrapped number) a point, in order. Each list is a run, and the stable sort
+    // merges runs.
+    let mut changes: Vec<(u32, u32)> = room(edits.iter().map(|edit| edit.removed.len() + edit.added.len()).sum())?;
+    for edit in edits {
+        changes.extend(edit.removed.iter().map(|point| (bucket_of(point), u32::MAX)));
+        changes.extend(edit.added.iter().map(|point| (bucket_of(point), 1)));
     }
-    starts.extend(old_starts[starts.len()..].iter().map(|start| start.wrapping_add(shift)));
-    let rows = Rows { points, owners, starts: starts.into_boxed_slice() };
+    changes.sort_by_key(|&(bucket, _)| bucket);
+    let mut rows = Rows { points, owners, starts };
+    let outside = if changes.len() < rows.starts.len() / DENSE {
+        outside_before.wrapping_add(shift_starts(&mut rows.starts, &changes, position(B::POINTS)))
+    } else {
+        shift_all_starts(&mut rows.starts, &changes)?;
+        rows.outside(B::POINTS)
+    };
 
-    let mut new = old.clone();
-    let lines = new.lines_mut();
+    let lines = lines.lines_mut();
     // The start of the circle follows its end, so lines before the end are always looked at.
     let mut below = lines.len();
     let mut changed = changes.iter().rev().map(|&(bucket, _)| index(bucket)).peekable();
@@ -115,7 +132,46 @@ pub(super) fn patched<P: Point, B: Bucket>(
         below = next;
         while changed.next_if_eq(&next).is_some() {}
     }
-    (new, rows.starts)
+    Ok((rows.starts, outside))
+}
+
+/// Up to one changed point in so many buckets, starts are moved in runs between them.
+const DENSE: usize = 16;
+
+/// Moves the starts behind each of the `changes`, one by one: what [`shift_starts`] does, for many changes, whose short
+/// runs would be mispredicted branches.
+fn shift_all_starts(starts: &mut [u32], changes: &[(u32, u32)]) -> Result<(), TryReserveError> {
+    let mut moved = room(starts.len())?;
+    moved.resize(starts.len(), 0u32);
+    for &(bucket, change) in changes {
+        let moved = &mut moved[index(bucket) + 1];
+        *moved = moved.wrapping_add(change);
+    }
+    let mut shift = 0u32;
+    for (start, moved) in starts.iter_mut().zip(moved) {
+        shift = shift.wrapping_add(moved);
+        *start = start.wrapping_add(shift);
+    }
+    Ok(())
+}
+
+/// Moves the starts behind each of the `changes`, and returns by how much they change the number of points in buckets of
+/// more than `most`; both as wrapped numbers.
+fn shift_starts(starts: &mut [u32], changes: &[(u32, u32)], most: u32) -> u32 {
+    let (mut shift, mut outside_change) = (0u32, 0u32);
+    let mut done = 0;
+    for same in changes.chunk_by(|a, b| a.0 == b.0) {
+        let bucket = index(same[0].0);
+        let before = starts[bucket + 1] - starts[bucket];
+        starts[done..=bucket].iter_mut().for_each(|start| *start = start.wrapping_add(shift));
+        done = bucket + 1;
+        let change = same.iter().fold(0u32, |sum, &(_, change)| sum.wrapping_add(change));
+        shift = shift.wrapping_add(change);
+        let gone = outside(before, most);
+        outside_change = outside_change.wrapping_add(outside(before.wrapping_add(change), most)).wrapping_sub(gone);
+    }
+    starts[done..].iter_mut().for_each(|start| *start = start.wrapping_add(shift));
+    outside_change
 }
 
 #[cfg(test)]
@@ -152,10 +208,14 @@ mod tests {
         assert_eq!(buckets(index(u32::MAX), 4), 1 << 30);
     }
 
+    type Removed<P> = Vec<(P, Slot)>;
+    type Added<P> = Vec<(P, Slot)>;
+
     /// Random edits, and between them ranges emptied and filled; the patched layout equals the built one in every byte.
     fn patches_are_builds<P: Point>(random: &mut Random, place: impl Fn(u64) -> P, first_slot: u32) {
         let mut points: Vec<(P, Slot)> = Vec::new();
         let (mut line, mut same_size) = (Line::build(PointArray::empty()), 0);
+        let mut older: Option<(Line<P>, Removed<P>, Added<P>)> = None;
         for round in 0..400u32 {
             let from = place(random.next());
             let to = from.max(place(random.next()));
@@ -181,15 +241,23 @@ mod tests {
             if round % 100 == 99 {
                 next.truncate(0);
                 line = Line::build(PointArray::empty());
-                points = next;
+                (points, older) = (next, None);
                 continue;
             }
             let array = PointArray::from_unsorted(next.clone());
             let before = line.lines_count();
-            line = line.patch(array.clone(), &Edit { removed: &removed, added: &added });
-            same_size += u32::from(line.lines_count() == before);
-            assert!(line == Line::build(array), "round {round}: {} points", next.len());
-            points = next;
+            let edit = Edit { removed: &removed, added: &added };
+            let patched = line.patch(array.clone(), &edit);
+            same_size += u32::from(patched.lines_count() == before);
+            let built = Line::build(array.clone());
+            assert!(patched == built, "round {round}: {} points", next.len());
+            if let Some((older, removed, added)) = older.take() {
+                let edits = [Edit { removed: &removed, added: &added }, edit];
+                let recycled = line.try_recycle::<TryReserveError>(older, &edits, |_| Ok(array));
+                assert!(recycled.expect("memory") == built, "round {round}: {} points, recycled", next.len());
+            }
+            older = Some((line, removed, added));
+            (line, points) = (patched, next);
         }
         assert!(same_size > 100, "only {same_size} were patched");
     }
