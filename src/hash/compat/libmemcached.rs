@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::ketama::{self, Live};
+use super::numbered::numbered;
 use super::{Label, MemcacheHash, md5};
 use crate::error::{SchemeError, shown};
 use crate::hash::any::Named;
@@ -282,7 +283,7 @@ impl Scheme for Libmemcached {
             [MD5X4, label @ ..] => md5::word_points(label, 4, numbers, out),
             [_, label @ ..] => {
                 let hash = self.point_hash();
-                md5::for_labels(label, numbers, |_, label| out.push(hash.hash(label)));
+                numbered(label, numbers, |label| out.push(hash.hash(label)));
             }
             // No seed of ours; a caller's own gets no points.
             [] => {}

@@ -4,12 +4,12 @@
 //! `server-number`, each of four bytes, least significant first; those after it vary the label, the number of points a
 //! digest gives, or take the digest whole.
 
-use std::io::Write as _;
 use std::iter;
 use std::ops::Range;
 
 use ::md5::{Digest as _, Md5};
 
+use super::numbered::numbered;
 use crate::point::index;
 
 /// Returns the digest of the parts joined.
@@ -39,31 +39,23 @@ pub(super) fn number<'a>(parts: impl Iterator<Item = &'a [u8]>) -> u128 {
     u128::from_be_bytes(digest_of(parts))
 }
 
-/// Calls `each` with the numbers in turn, and with the label: `beginning` and the number in decimal.
-pub(super) fn for_labels(beginning: &[u8], numbers: Range<u32>, mut each: impl FnMut(u32, &[u8])) {
-    let mut label = beginning.to_vec();
-    for number in numbers {
-        label.truncate(beginning.len());
-        write!(label, "{number}").expect("a vector takes what is written");
-        each(number, &label);
-    }
-}
-
 /// Appends points of a sequence in which each label, `beginning` and a number, gives the first `per_digest` words of its
 /// digest.
 pub(super) fn word_points(beginning: &[u8], per_digest: u32, numbers: Range<u32>, out: &mut Vec<u32>) {
     let per_digest = per_digest.clamp(1, 4);
     let labels = numbers.start / per_digest..numbers.end.div_ceil(per_digest);
-    for_labels(beginning, labels, |number, label| {
+    // The number of the label's first point, which is below the range's end.
+    let mut first = labels.start * per_digest;
+    numbered(beginning, labels, |label| {
         let digest = digest_of(iter::once(label));
-        // The first and the last label may have words outside of the range. The product is a number below its end.
-        let first = number * per_digest;
+        // The first and the last label may have words outside of the range.
         let words = numbers.start.saturating_sub(first)..per_digest.min(numbers.end - first);
         out.extend(words.map(|number| word(&digest, number)));
+        first = first.saturating_add(per_digest);
     });
 }
 
 /// Appends points of a sequence in which each label gives its whole digest.
 pub(super) fn number_points(beginning: &[u8], numbers: Range<u32>, out: &mut Vec<u128>) {
-    for_labels(beginning, numbers, |_, label| out.push(number(iter::once(label))));
+    numbered(beginning, numbers, |label| out.push(number(iter::once(label))));
 }
