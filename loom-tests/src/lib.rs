@@ -112,6 +112,8 @@ impl Drop for Version {
         if std::thread::panicking() {
             return;
         }
+        // P8, in every model.
+        assert!(!ringway::publish::watch::is_pinned(), "version {} is dropped under a pin", self.number);
         self.poison();
         self.ledger.live.fetch_sub(1, Relaxed);
         self.ledger.dropped.lock().unwrap().push((self.number, thread::current().id()));

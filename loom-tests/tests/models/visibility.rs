@@ -26,10 +26,12 @@ fn through_join() {
         });
         let early = reader.current().read();
         assert!(early <= 2);
-        let writer = writers.join().unwrap();
+        let mut writer = writers.join().unwrap();
         assert_eq!(reader.current().read(), 2, "join is an edge");
         loom::stop_exploring();
 
+        assert!(writer.publish(ledger.version(3)).is_ok());
+        assert_eq!(ledger.live(), 2, "a publish reclaims all that nobody holds: version 2 is held, 3 published");
         drop((reader, source, writer));
         assert_eq!(ledger.live(), 0);
     });
