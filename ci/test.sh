@@ -73,6 +73,9 @@ done < <(grep '^SKIPPED: ' <<<"$proofs" || true)
 step "loom models of the publisher"
 bash loom-tests/run.sh
 
+step "faults that the models must find (loom-tests/mutants.sh has more, for longer)"
+bash loom-tests/mutants.sh --quick
+
 step "golden data against its recipe"
 if command -v python3 >/dev/null; then
     python3 tests/golden/native/recipe.py --check

@@ -67,6 +67,30 @@ fn a_refresh_frees_no_value() {
     assert!(most <= 8 * 64, "{most} allocator calls in a refresh");
 }
 
+/// P11: what isn't a constant number of steps is one refresh in 128, counted per registration from its first.
+#[test]
+fn one_refresh_in_128_does_upkeep() {
+    const REFRESHES: usize = 40 * 128;
+    let (mut writer, source) = Epoch::start(0_u64, 4);
+    let mut reader = source.reader();
+    let mut upkeep = Vec::new();
+    for number in 0..REFRESHES {
+        // Readers that go leave registrations and bags behind: there is always something to work off.
+        let mut going: Vec<_> = (0..16).map(|_| source.reader()).collect();
+        going.iter_mut().for_each(|reader| _ = reader.current());
+        drop(going);
+        writer.publish(number as u64).unwrap();
+        let (seen, made) = calls(|| *reader.current());
+        assert_eq!(seen, number as u64);
+        if made != Calls::default() {
+            upkeep.push(number);
+        }
+    }
+    println!("allocator calls in refreshes {upkeep:?}");
+    assert!(!upkeep.is_empty(), "no refresh did upkeep: nothing was tested");
+    assert!(upkeep.iter().all(|number| number % 128 == 0), "upkeep out of turn: {upkeep:?}");
+}
+
 #[test]
 fn a_publish_allocates_the_value_and_one_bag() {
     const PUBLISHES: u64 = 1_000;

@@ -6,6 +6,7 @@
 //! publish, coherence hides a missing pin.
 #![cfg(all(ringway_loom, crossbeam_loom))]
 
+use std::env;
 use std::sync::Arc as StdArc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
@@ -13,22 +14,34 @@ use std::time::Instant;
 use loom::cell::UnsafeCell;
 use loom::thread::{self, ThreadId};
 
-/// Explores `model` with at most `preemptions` involuntary thread switches, and prints what that took.
-pub fn check(name: &str, preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+/// How many involuntary thread switches a model explores.
+#[derive(Clone, Copy, Debug)]
+pub struct Preemptions {
+    /// In every run.
+    pub ci: usize,
+    /// With `run.sh --long`.
+    pub long: usize,
+}
+
+/// Explores `model` and prints what that took.
+///
+/// `LOOM_MAX_PREEMPTIONS` overrides the bound.
+pub fn check(name: &str, preemptions: Preemptions, model: impl Fn() + Send + Sync + 'static) {
     let iterations = StdArc::new(AtomicUsize::new(0));
     let counted = StdArc::clone(&iterations);
     let mut builder = loom::model::Builder::new();
     builder.expect_explicit_explore = true;
     builder.max_branches = 100_000;
-    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(preemptions));
-    let bound = builder.preemption_bound;
+    let own = if env::var_os("RINGWAY_LOOM_LONG").is_some() { preemptions.long } else { preemptions.ci };
+    let bound = builder.preemption_bound.unwrap_or(own);
+    builder.preemption_bound = Some(bound);
     let start = Instant::now();
     builder.check(move || {
         counted.fetch_add(1, Relaxed);
         model();
     });
     let seconds = start.elapsed().as_secs_f64();
-    println!("{name}: {} iterations, {seconds:.1} s, preemptions {bound:?}", iterations.load(Relaxed));
+    println!("model {name}: preemptions {bound}, {} iterations, {seconds:.1} s", iterations.load(Relaxed));
 }
 
 /// Counts the values that live and notes who drops them. Not loom's atomics: an observer must add no interleavings.
@@ -52,6 +65,11 @@ impl Ledger {
     /// Values that are not dropped.
     pub fn live(&self) -> usize {
         self.live.load(Relaxed)
+    }
+
+    /// Numbers of the values dropped so far, in that order.
+    pub fn dropped(&self) -> Vec<usize> {
+        self.dropped.lock().unwrap().iter().map(|(number, _)| *number).collect()
     }
 
     /// Numbers of the values dropped so far by any thread but `thread`.
@@ -80,12 +98,23 @@ impl Version {
         assert_eq!(inner, self.number, "a torn or dropped version");
         inner
     }
+
+    /// Overwrites the version, as who frees it might.
+    pub fn poison(&self) {
+        // SAFETY: as in `read`: loom checks that nobody reads or writes at the same time.
+        self.cell.with_mut(|cell| unsafe { *cell = usize::MAX });
+    }
 }
 
 impl Drop for Version {
     fn drop(&mut self) {
-        // SAFETY: as in `read`; `&mut self` says that nobody reads.
-        self.cell.with_mut(|cell| unsafe { *cell = usize::MAX });
+        // A model that fails unwinds through here, and a second panic would end the process without a word.
+        if std::thread::panicking() {
+            return;
+        }
+        // P8, in every model.
+        assert!(!ringway::publish::watch::is_pinned(), "version {} is dropped under a pin", self.number);
+        self.poison();
         self.ledger.live.fetch_sub(1, Relaxed);
         self.ledger.dropped.lock().unwrap().push((self.number, thread::current().id()));
     }

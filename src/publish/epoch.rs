@@ -146,6 +146,8 @@ unsafe impl Send for Pinner {}
 impl Pinner {
     #[inline]
     fn pinned<R>(&mut self, f: impl FnOnce(&Guard) -> R) -> R {
+        #[cfg(ringway_loom)]
+        let _noted = super::watch::enter(); // first, since a pin may run closures
         let guard = self.0.pin();
         f(&guard)
     }

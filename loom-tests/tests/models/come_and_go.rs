@@ -1,13 +1,12 @@
 //! P3, P5, P6: participants that register and unregister beside publishes.
-#![cfg(all(ringway_loom, crossbeam_loom))]
 
 use loom::thread;
 use ringway::publish::{Epoch, Publish, Read, Source, Write};
-use ringway_loom_tests::{Ledger, check};
+use ringway_loom_tests::{Ledger, Preemptions, check};
 
 #[test]
 fn a_snapshot_beside_publishes() {
-    check("come_and_go, Source::snapshot, 2 publishes", 2, || {
+    check("come_and_go::a_snapshot_beside_publishes", Preemptions { ci: 2, long: 3 }, || {
         let ledger = Ledger::default();
         let (mut writer, source) = Epoch::start(ledger.version(0), 4);
 
@@ -35,7 +34,7 @@ fn a_snapshot_beside_publishes() {
 
 #[test]
 fn a_reader_goes_beside_publishes() {
-    check("come_and_go, a reader goes, 2 publishes", 3, || {
+    check("come_and_go::a_reader_goes_beside_publishes", Preemptions { ci: 3, long: 4 }, || {
         let ledger = Ledger::default();
         let (mut writer, source) = Epoch::start(ledger.version(0), 4);
         let mut reader = source.reader();
@@ -62,7 +61,7 @@ fn a_reader_goes_beside_publishes() {
 
 #[test]
 fn the_reader_goes_as_the_writer_does() {
-    check("come_and_go, reader and writer go, 2 publishes", 3, || {
+    check("come_and_go::the_reader_goes_as_the_writer_does", Preemptions { ci: 3, long: 4 }, || {
         let ledger = Ledger::default();
         let (mut writer, source) = Epoch::start(ledger.version(0), 4);
         let mut reader = source.reader();

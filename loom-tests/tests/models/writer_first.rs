@@ -1,13 +1,12 @@
 //! P5, P7: the writer goes while a reader looks up; the reader keeps the last version, and nothing is left at the end.
-#![cfg(all(ringway_loom, crossbeam_loom))]
 
 use loom::thread;
 use ringway::publish::{Epoch, Publish, Read, Source, Write};
-use ringway_loom_tests::{Ledger, check};
+use ringway_loom_tests::{Ledger, Preemptions, check};
 
 #[test]
 fn writer_first() {
-    check("writer_first, 1 reader, 2 publishes, 2 lookups", 3, || {
+    check("writer_first", Preemptions { ci: 3, long: 4 }, || {
         let ledger = Ledger::default();
         let (mut writer, source) = Epoch::start(ledger.version(0), 4);
         let mut reader = source.reader();

@@ -1,15 +1,14 @@
 //! P2: a publish whose return happens-before a lookup is seen by it.
-#![cfg(all(ringway_loom, crossbeam_loom))]
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 use ringway::publish::{Epoch, Publish, Read, Source, Write};
-use ringway_loom_tests::{Ledger, check};
+use ringway_loom_tests::{Ledger, Preemptions, check};
 
 #[test]
 fn through_join() {
-    check("visibility, through join, 2 publishes", 3, || {
+    check("visibility::through_join", Preemptions { ci: 3, long: 4 }, || {
         let ledger = Ledger::default();
         let (mut writer, source) = Epoch::start(ledger.version(0), 4);
         let mut reader = source.reader();
@@ -27,10 +26,12 @@ fn through_join() {
         });
         let early = reader.current().read();
         assert!(early <= 2);
-        let writer = writers.join().unwrap();
+        let mut writer = writers.join().unwrap();
         assert_eq!(reader.current().read(), 2, "join is an edge");
         loom::stop_exploring();
 
+        assert!(writer.publish(ledger.version(3)).is_ok());
+        assert_eq!(ledger.live(), 2, "a publish reclaims all that nobody holds: version 2 is held, 3 published");
         drop((reader, source, writer));
         assert_eq!(ledger.live(), 0);
     });
@@ -38,7 +39,7 @@ fn through_join() {
 
 #[test]
 fn through_flag() {
-    check("visibility, through a flag, 2 publishes", 3, || {
+    check("visibility::through_flag", Preemptions { ci: 3, long: 4 }, || {
         let ledger = Ledger::default();
         let (mut writer, source) = Epoch::start(ledger.version(0), 4);
         let mut reader = source.reader();

@@ -1,18 +1,17 @@
 //! P10: whatever a reader in its refresh does, publishes are taken or handed back, the limit holds, and all recovers.
-#![cfg(all(ringway_loom, crossbeam_loom))]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use loom::thread;
 use ringway::publish::{Epoch, Publish, Read, Source, Write};
-use ringway_loom_tests::{Ledger, check};
+use ringway_loom_tests::{Ledger, Preemptions, check};
 
 #[test]
 fn backpressure() {
     let refusals = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&refusals);
-    check("backpressure, limit 1, 3 publishes", 3, move || {
+    check("backpressure", Preemptions { ci: 3, long: 4 }, move || {
         let ledger = Ledger::default();
         let (mut writer, source) = Epoch::start(ledger.version(0), 1);
         let mut reader = source.reader();
