@@ -473,4 +473,6 @@ fn thread_bounds() {
     }
     ends::<Epoch, Vec<u8>>();
     ends::<Locked, Vec<u8>>();
+    #[cfg(feature = "arc-swap")]
+    ends::<ringway::publish::ArcSwap, Vec<u8>>();
 }

@@ -84,6 +84,10 @@ macro_rules! for_every_publisher {
         mod epoch_publisher {
             $(#[test] fn $test() { super::$test::<ringway::publish::Epoch>() })*
         }
+        #[cfg(feature = "arc-swap")]
+        mod arc_swap_publisher {
+            $(#[test] fn $test() { super::$test::<ringway::publish::ArcSwap>() })*
+        }
         mod locked_publisher {
             $(#[test] fn $test() { super::$test::<ringway::publish::Locked>() })*
         }

@@ -98,6 +98,10 @@ macro_rules! for_every_publisher {
         mod epoch {
             $(#[test] fn $test() { super::$test::<ringway::publish::Epoch>() })*
         }
+        #[cfg(feature = "arc-swap")]
+        mod arc_swap {
+            $(#[test] fn $test() { super::$test::<ringway::publish::ArcSwap>() })*
+        }
         mod locked {
             $(#[test] fn $test() { super::$test::<ringway::publish::Locked>() })*
         }
