@@ -5,6 +5,18 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
+/// How often a test does something: `full` times, or under Miri, which takes a thousand times as long for a step but tries
+/// more interleavings, a part of it.
+pub const fn rounds(full: u64) -> u64 {
+    if !cfg!(miri) {
+        full
+    } else if full < 2_000 {
+        full.div_ceil(20)
+    } else {
+        full.div_ceil(500)
+    }
+}
+
 /// One publisher's values: how many were made, and who dropped which.
 #[derive(Clone, Debug)]
 pub struct Tally {
