@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # All tests of ringway, as the README names them: `ci/test.sh` from the root of the repository.
 #
-# Needs Rust. What can only run where more is at hand (python3, valgrind, the compiler whose instructions were counted, the
-# systems whose rings are reproduced) says loudly that it was skipped where it isn't. As root, on a system with apt-get,
-# valgrind and those systems are installed.
+# Needs Rust. What can only run where more is at hand (python3, valgrind, objdump, a nightly toolchain, the compiler whose
+# instructions were counted, the systems whose rings are reproduced) says loudly that it was skipped where it isn't. As root,
+# on a system with apt-get, valgrind and those systems are installed.
 # RINGWAY_STRESS_SECONDS sets how long each stress test runs; 60 if not set.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -53,6 +53,21 @@ case $status in
     2) skipped+=("${counts#SKIPPED: }") ;;
     *) exit "$status" ;;
 esac
+
+step "machine code of the lookup"
+code=$(ci/assembly.sh) && status=0 || status=$?
+printf '%s\n' "$code"
+case $status in
+    0) ;;
+    2) skipped+=("${code#SKIPPED: }") ;;
+    *) exit "$status" ;;
+esac
+
+step "AddressSanitizer and LeakSanitizer (ci/sanitizers.sh has more, for longer)"
+report="$(mktemp)"
+RINGWAY_STRESS_SECONDS=3 ci/sanitizers.sh --quick address | tee "$report"
+while IFS= read -r reason; do skipped+=("${reason#SKIPPED: }"); done < <(grep '^SKIPPED: ' "$report" || true)
+rm -f "$report"
 
 step "examples"
 cargo run --release --example quickstart
