@@ -73,6 +73,7 @@ step "examples"
 cargo run --release --example quickstart
 cargo run --release --example embed
 cargo run --release --example own_scheme
+cargo run --release --example tokio
 
 step "the tool, as the README starts it"
 cargo run --release -- live --seconds 5

@@ -13,6 +13,8 @@
 //! through the crate of that name; [`Locked`] does it under a read-write lock, simple enough to be believed at sight, and
 //! is what the tests hold the others against.
 //!
+//! `docs/concurrency.md` in the repository explains the protocol at length, with what was tried and rejected.
+//!
 //! # Words
 //! A value is *published* while `current` points at it and *retired* from then on. A retired value is *in its grace
 //! period* while a reader may be between loading its address and counting itself as a holder. After that it is *held*
