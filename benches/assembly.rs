@@ -10,22 +10,22 @@ use ringway::layout::{Auto, Line, Sorted};
 use ringway::{Native, Node, Reader, Ring, Snapshot, Table};
 
 #[inline(never)]
-fn lookup_static_line<'t>(table: &'t Table<(), Native, Line<u32>>, x: u32) -> Option<&'t Node> {
+fn lookup_static_line(table: &Table<(), Native, Line<u32>>, x: u32) -> Option<&Node> {
     table.owner_at(x)
 }
 
 #[inline(never)]
-fn lookup_reader_line<'r>(reader: &'r mut Reader<(), Native, Line<u32>>, x: u32) -> Option<&'r Node> {
+fn lookup_reader_line(reader: &mut Reader<(), Native, Line<u32>>, x: u32) -> Option<&Node> {
     reader.owner_at(x)
 }
 
 #[inline(never)]
-fn lookup_reader_sorted<'r>(reader: &'r mut Reader<(), Native, Sorted<u32>>, x: u32) -> Option<&'r Node> {
+fn lookup_reader_sorted(reader: &mut Reader<(), Native, Sorted<u32>>, x: u32) -> Option<&Node> {
     reader.owner_at(x)
 }
 
 #[inline(never)]
-fn lookup_reader_auto<'r>(reader: &'r mut Reader<(), Native, Auto<u32>>, x: u32) -> Option<&'r Node> {
+fn lookup_reader_auto(reader: &mut Reader<(), Native, Auto<u32>>, x: u32) -> Option<&Node> {
     reader.owner_at(x)
 }
 
