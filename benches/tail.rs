@@ -125,7 +125,7 @@ fn main() {
     }
     for share in [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999] {
         let [idle, busy] = [&idle, &busy].map(|histogram| histogram.percentile(share));
-        println!("p{:<9} {idle:>14} {busy:>14}   × {:.2}", share * 100.0, busy as f64 / idle as f64);
+        println!("p{:<9.3} {idle:>14} {busy:>14}   × {:.2}", share * 100.0, busy as f64 / idle as f64);
     }
     assert!(writer.version() > 1, "the writer came to commit");
 }
