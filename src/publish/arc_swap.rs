@@ -68,6 +68,10 @@ impl<V: Value> Write<V> for Writer<V> {
     }
 
     fn publish(&mut self, value: V) -> Result<(), (V, Backpressure)> {
+        self.publish_with(value, drop)
+    }
+
+    fn publish_with(&mut self, value: V, f: impl FnMut(V)) -> Result<(), (V, Backpressure)> {
         // All that may fail comes before the swap, so that a value is either not published or retires its predecessor.
         self.retired.reserve(1);
         let next = Arc::new(value);
@@ -77,7 +81,7 @@ impl<V: Value> Write<V> for Writer<V> {
         debug_assert!(Arc::ptr_eq(&published, &kept), "the writer's own count is of the published value");
         self.retired.push_back(kept);
         drop(published); // not the last count: `retired` has another (I1)
-        self.reclaim();
+        self.reclaim_with(f);
         Ok(())
     }
 
