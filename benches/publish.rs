@@ -1,7 +1,7 @@
 //! What publication costs a lookup: the same table and points, reached in different ways, alone.
 //!
-//! `static` is a plain reference, the floor. `reader` is ringway's [`Reader`](ringway::Reader). The others are what is
-//! commonly used in its place. `benches/ratios.rs` measures the first two interleaved, for a figure to quote.
+//! `static` is a plain reference, the floor. `reader` is ringway's [`Reader`](ringway::Reader), `reader_arc_swap` the same
+//! with the second publisher (feature `arc-swap`). The others are what is commonly used in its place. `benches/ratios.rs` measures the first two interleaved, for a figure to quote.
 
 mod common;
 
@@ -39,6 +39,29 @@ fn publish(c: &mut Criterion) {
             .iter()
             .fold(0, |sum, &x| sum ^ reader.owner_at(x).map_or(0, |node| std::ptr::from_ref(node).addr()))
     });
+
+    #[cfg(feature = "arc-swap")]
+    let ring = Ring::builder().publisher::<ringway::publish::ArcSwap>().points_per_weight(160).nodes(nodes(100));
+    #[cfg(feature = "arc-swap")]
+    let (_second_writer, second_handle) = ring.build().expect("a plain ring");
+    #[cfg(feature = "arc-swap")]
+    let mut second = second_handle.reader();
+    #[cfg(feature = "arc-swap")]
+    run("reader_arc_swap", &mut || {
+        black_box(&queries)
+            .iter()
+            .fold(0, |sum, &x| sum ^ second.owner_at(x).map_or(0, |node| std::ptr::from_ref(node).addr()))
+    });
+
+    // What a task can do that keeps no reader: an owned table for one lookup.
+    let owned = handle.clone();
+    run("handle_snapshot", &mut || black_box(&queries).iter().fold(0, |sum, &x| sum ^ address(&owned.snapshot(), x)));
+    #[cfg(feature = "arc-swap")]
+    run("handle_snapshot_arc_swap", &mut || {
+        black_box(&queries).iter().fold(0, |sum, &x| sum ^ address(&second_handle.snapshot(), x))
+    });
+    let mut kept = handle.reader();
+    run("reader_snapshot", &mut || black_box(&queries).iter().fold(0, |sum, &x| sum ^ address(&kept.snapshot(), x)));
 
     let swap = ArcSwap::from_pointee(table(100));
     run("arc_swap_load", &mut || black_box(&queries).iter().fold(0, |sum, &x| sum ^ address(&swap.load(), x)));

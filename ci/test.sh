@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # All tests of ringway, as the README names them: `ci/test.sh` from the root of the repository.
 #
-# Needs Rust. What can only run where more is at hand (python3, valgrind, the compiler whose instructions were counted, the
-# systems whose rings are reproduced) says loudly that it was skipped where it isn't. As root, on a system with apt-get,
-# valgrind and those systems are installed.
+# Needs Rust. What can only run where more is at hand (python3, valgrind, objdump, a nightly toolchain, the compiler whose
+# instructions were counted, the systems whose rings are reproduced) says loudly that it was skipped where it isn't. As root,
+# on a system with apt-get, valgrind and those systems are installed.
 # RINGWAY_STRESS_SECONDS sets how long each stress test runs; 60 if not set.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -39,8 +39,9 @@ if [ -n "${RINGWAY_INTEROP:-}" ]; then
     cargo test --all-features --test interop
 fi
 
+# Without the release profile's LTO, which takes most of the time to build and shows in no answer.
 step "benches, as tests"
-cargo bench --workspace --all-features -- --test
+CARGO_PROFILE_BENCH_LTO=off CARGO_PROFILE_BENCH_CODEGEN_UNITS=16 cargo bench --workspace --all-features -- --test
 
 step "instruction counts"
 if ! command -v valgrind >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -54,10 +55,26 @@ case $status in
     *) exit "$status" ;;
 esac
 
+step "machine code of the lookup"
+code=$(ci/assembly.sh) && status=0 || status=$?
+printf '%s\n' "$code"
+case $status in
+    0) ;;
+    2) skipped+=("${code#SKIPPED: }") ;;
+    *) exit "$status" ;;
+esac
+
+step "AddressSanitizer and LeakSanitizer (ci/sanitizers.sh has more, for longer)"
+report="$(mktemp)"
+RINGWAY_STRESS_SECONDS=3 ci/sanitizers.sh --quick address | tee "$report"
+while IFS= read -r reason; do skipped+=("${reason#SKIPPED: }"); done < <(grep '^SKIPPED: ' "$report" || true)
+rm -f "$report"
+
 step "examples"
 cargo run --release --example quickstart
 cargo run --release --example embed
 cargo run --release --example own_scheme
+cargo run --release --example tokio
 
 step "the tool, as the README starts it"
 cargo run --release -- live --seconds 5

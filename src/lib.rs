@@ -72,6 +72,7 @@
 //!
 //! # Features
 //! None is on by default.
+//! - `arc-swap`: a second publisher, [`publish`]'s `ArcSwap`, for `Ring::builder().publisher::<ArcSwap>()`.
 //! - `cluster-file`: reads nodes from TOML and JSON files.
 
 #![deny(unsafe_code)]

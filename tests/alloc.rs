@@ -22,6 +22,12 @@ fn no_allocator_call_on_an_unchanged_table_under_a_lock() {
     unchanged::<Auto<u32>, Locked>();
 }
 
+#[cfg(feature = "arc-swap")]
+#[test]
+fn no_allocator_call_on_an_unchanged_table_through_arc_swap() {
+    unchanged::<Auto<u32>, ringway::publish::ArcSwap>();
+}
+
 fn unchanged<L: layout::Layout<u32>, P: Publish>() {
     let nodes = (0..50).map(|n| NodeSpec::new(format!("node{n}")));
     let builder = Ring::builder().layout::<L>().publisher::<P>().nodes(nodes);

@@ -27,6 +27,14 @@ fn random_lives_under_a_lock() {
     }
 }
 
+#[cfg(feature = "arc-swap")]
+#[test]
+fn random_lives_through_arc_swap() {
+    for seed in 200..220 {
+        live::<ringway::publish::ArcSwap>(seed, || None);
+    }
+}
+
 #[test]
 fn random_lives_with_stopped_readers() {
     for seed in 100..120 {

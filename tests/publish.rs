@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use ringway::publish::{Backpressure, Counts, Epoch, Locked, Publish, Read, Source, Value, Write};
-use tally::{Tally, Tracked};
+use tally::{Tally, Tracked, rounds};
 
 for_every_publisher!(
     a_lookup_gives_what_is_published,
@@ -37,7 +37,7 @@ fn a_lookup_gives_what_is_published<P: Publish>() {
     let tally = Tally::new(1);
     let (mut writer, source) = P::start(tally.value(0), 1);
     let mut reader = source.reader();
-    for version in 1..100 {
+    for version in 1..rounds(100) {
         assert_eq!(reader.current().read(1), version - 1);
         assert_eq!(writer.ready(), Ok(()));
         publish(&mut writer, &tally, version);
@@ -69,7 +69,7 @@ fn a_new_or_parked_reader_holds_nothing<P: Publish>() {
 }
 
 fn versions_never_go_back<P: Publish>() {
-    const LAST: u64 = 20_000;
+    const LAST: u64 = rounds(20_000);
     let tally = Tally::new(1);
     let (mut writer, source) = P::start(tally.value(0), 64);
     thread::scope(|scope| {
@@ -101,7 +101,7 @@ fn versions_never_go_back<P: Publish>() {
 
 fn publishers_do_not_mix<P: Publish>() {
     const RINGS: u64 = 8;
-    const LAST: u64 = 2_000;
+    const LAST: u64 = rounds(2_000);
     let tallies: Vec<_> = (0..RINGS).map(Tally::new).collect();
     let (mut writers, sources): (Vec<_>, Vec<_>) = tallies.iter().map(|tally| P::start(tally.value(0), 64)).unzip();
     thread::scope(|scope| {
@@ -136,7 +136,7 @@ fn a_publish_is_visible_through_join<P: Publish>() {
     let tally = Tally::new(1);
     let (mut writer, source) = P::start(tally.value(0), 64);
     let mut reader = source.reader();
-    for version in 1..200 {
+    for version in 1..rounds(200) {
         reader.current();
         writer = thread::scope(|scope| {
             let tally = &tally;
@@ -151,7 +151,7 @@ fn a_publish_is_visible_through_join<P: Publish>() {
 }
 
 fn a_publish_is_visible_through_a_flag<P: Publish>() {
-    const LAST: u64 = 20_000;
+    const LAST: u64 = rounds(20_000);
     let tally = Tally::new(1);
     let (mut writer, source) = P::start(tally.value(0), 64);
     let returned = AtomicU64::new(0);
@@ -183,7 +183,7 @@ fn a_snapshot_outlives_65537_publishes<P: Publish>() {
     let (by_source, by_reader, by_writer) = (source.snapshot(), source.reader().snapshot(), writer.snapshot());
     let mut idle = source.reader();
     idle.current();
-    for version in 1..=65_537 {
+    for version in 1..=rounds(65_537) {
         publish(&mut writer, &tally, version);
     }
     let held = [by_source.read(1), by_reader.read(1), by_writer.read(1), idle.held().unwrap().read(1)];
@@ -197,7 +197,7 @@ fn a_snapshot_outlives_65537_publishes<P: Publish>() {
 }
 
 fn readers_never_drop_a_value<P: Publish>() {
-    const LAST: u64 = 5_000;
+    const LAST: u64 = rounds(5_000);
     let tally = Tally::new(1);
     let (mut writer, source) = P::start(tally.value(0), 64);
     let returned = AtomicU64::new(0);
@@ -247,7 +247,7 @@ fn idle_readers_refuse_no_publish<P: Publish>() {
     assert_eq!(writer.counts(), Counts { live: 65, retired: 64, in_grace: 0 });
     assert_eq!(tally.live(), 65);
 
-    for version in READERS + 2..1_000 {
+    for version in READERS + 2..READERS + 2 + rounds(900) {
         publish(&mut writer, &tally, version);
         assert_eq!(tally.live(), 65, "only what readers hold may wait");
     }
@@ -324,7 +324,7 @@ fn a_reader_moves_between_threads<P: Publish>() {
     let tally = Tally::new(1);
     let (mut writer, source) = P::start(tally.value(0), 1);
     let mut reader = source.reader();
-    for version in 1..200 {
+    for version in 1..rounds(200) {
         // Each end is used by a thread that has never seen it.
         (writer, reader) = thread::scope(|scope| {
             let tally = &tally;
@@ -361,7 +361,7 @@ fn readers_come_and_go_during_publishes<P: Publish>() {
         // The writer's own thread holds a snapshot and a reader of its own all the while.
         let held = source.snapshot();
         let mut reader = source.reader();
-        for version in 1..=5_000 {
+        for version in 1..=rounds(5_000) {
             while writer.ready().is_err() {
                 thread::yield_now();
             }
@@ -426,15 +426,16 @@ fn a_stalled_reader_is_backpressure() {
 
 #[test]
 fn a_long_stall_is_made_up_for_at_once() {
+    const STALLED: usize = rounds(1_000) as usize;
     let tally = Tally::new(1);
-    let (mut writer, source) = Epoch::start(tally.value(0), 1_000);
+    let (mut writer, source) = Epoch::start(tally.value(0), STALLED);
     let stall = source.stall();
-    for version in 1..=1_000 {
+    for version in 1..=STALLED as u64 {
         publish(&mut writer, &tally, version);
     }
     assert!(writer.ready().is_err());
     drop(stall);
-    assert_eq!(writer.reclaim(), 1_000);
+    assert_eq!(writer.reclaim(), STALLED);
     assert_eq!(writer.counts(), Counts { live: 1, retired: 0, in_grace: 0 });
 }
 
@@ -443,7 +444,7 @@ fn snapshots_during_a_stall_delay_no_recovery() {
     let tally = Tally::new(1);
     let (mut writer, source) = Epoch::start(tally.value(0), 1);
     let stall = source.stall();
-    for _ in 0..5_000 {
+    for _ in 0..rounds(5_000) {
         source.snapshot().read(1);
         source.reader().current().read(1);
     }
@@ -473,4 +474,6 @@ fn thread_bounds() {
     }
     ends::<Epoch, Vec<u8>>();
     ends::<Locked, Vec<u8>>();
+    #[cfg(feature = "arc-swap")]
+    ends::<ringway::publish::ArcSwap, Vec<u8>>();
 }

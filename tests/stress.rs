@@ -27,6 +27,12 @@ fn stress_under_a_lock() {
     run::<Locked>(1);
 }
 
+#[cfg(feature = "arc-swap")]
+#[test]
+fn stress_through_arc_swap() {
+    run::<ringway::publish::ArcSwap>(3);
+}
+
 const NODES: usize = 12;
 const MOST_POINTS: usize = 24;
 const KEYS: usize = 256;

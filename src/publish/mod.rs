@@ -9,8 +9,11 @@
 //!    └─ retired values    └──── Source ──────┘ (shared by everyone, makes readers)
 //! ```
 //!
-//! [`Publish`] names a family of these types. [`Epoch`] is the one that ships; [`Locked`] does the same under a
-//! read-write lock, simple enough to be believed at sight, and is what the tests hold `Epoch` against.
+//! [`Publish`] names a family of these types. [`Epoch`] is the default; `ArcSwap` (feature `arc-swap`) does the same
+//! through the crate of that name; [`Locked`] does it under a read-write lock, simple enough to be believed at sight, and
+//! is what the tests hold the others against.
+//!
+//! `docs/concurrency.md` in the repository explains the protocol at length, with what was tried and rejected.
 //!
 //! # Words
 //! A value is *published* while `current` points at it and *retired* from then on. A retired value is *in its grace
@@ -22,7 +25,7 @@
 //! `s::` `tests/publish_shutdown.rs`, `a::` `tests/publish_alloc.rs`, `loom::` a model in `loom-tests/tests/models/`.
 //!
 //! - **P1** (`Epoch`) A lookup that finds its cached value still published is one relaxed load and one compare: wait-free,
-//!   no read-modify-write, no allocator call. `a::a_hit_calls_no_allocator`
+//!   no read-modify-write, no allocator call. `a::a_hit_calls_no_allocator` (`ArcSwap`: with a second compare.)
 //! - **P2** If the return of a `publish` happens-before a lookup, the lookup sees that value or a later one. Without
 //!   that edge: eventually. `t::a_publish_is_visible_*`, `loom::visibility`, `loom::one_table`
 //! - **P3** One reader sees values in the order of publication, never goes back, and sees each whole; values of one
@@ -96,6 +99,10 @@
 #[doc(hidden)]
 pub mod watch;
 
+// arc-swap counts std's `Arc`s, which loom's are not.
+#[cfg(all(feature = "arc-swap", not(ringway_loom)))]
+#[cfg_attr(docsrs, doc(cfg(feature = "arc-swap")))]
+pub mod arc_swap;
 #[allow(unsafe_code)] // The one file of this layer that is in the crate's unsafe ledger.
 pub mod epoch;
 pub mod locked;
@@ -106,6 +113,9 @@ use std::fmt;
 
 use crate::sync::Arc;
 
+#[cfg(all(feature = "arc-swap", not(ringway_loom)))]
+#[cfg_attr(docsrs, doc(cfg(feature = "arc-swap")))]
+pub use self::arc_swap::ArcSwap;
 pub use self::epoch::Epoch;
 pub use self::locked::Locked;
 
@@ -117,7 +127,7 @@ pub trait Value: Send + Sync + 'static {}
 
 impl<V: Send + Sync + 'static> Value for V {}
 
-/// A family of publishers, named by a marker type ([`Epoch`], [`Locked`]).
+/// A family of publishers, named by a marker type ([`Epoch`], `ArcSwap`, [`Locked`]).
 pub trait Publish: Send + Sync + 'static {
     /// The one end that publishes.
     type Writer<V: Value>: Write<V>;

@@ -99,7 +99,7 @@ impl<T, S, L, P> RingBuilder<T, S, L, P> {
         RingBuilder { scheme, nodes, limits, retired_limit, marker: PhantomData }
     }
 
-    /// Sets the publisher, as in `.publisher::<Locked>()`.
+    /// Sets the publisher, as in `.publisher::<Locked>()`. What differs between them is stated at [`crate::publish`].
     #[must_use]
     pub fn publisher<P2: Publish>(self) -> RingBuilder<T, S, L, P2> {
         let Self { scheme, nodes, limits, retired_limit, marker: _ } = self;

@@ -47,7 +47,10 @@ where
 
     /// Returns the table that is published now, owned.
     ///
-    /// Costs about as much as making a reader, a microsecond; a thread that asks often keeps a reader.
+    /// The guard for who keeps no reader, such as an async task of one request: it may be held across `.await`s and move
+    /// between threads, and its table stays alive and the same. Takes some 35 times as long as a lookup through a reader
+    /// (140 ns; a microsecond if more than eight are being taken at once) and writes to words that all threads share; who
+    /// asks often keeps a reader.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<T, S, L> {
         Snapshot::new(self.source.snapshot())

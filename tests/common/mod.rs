@@ -18,6 +18,11 @@ impl Rng {
         Self(seed)
     }
 
+    /// Another generator, decided by this one's seed, so without a line of its own.
+    pub fn fork(&mut self) -> Self {
+        Self(self.next())
+    }
+
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -83,6 +88,10 @@ macro_rules! for_every_publisher {
     ($($test:ident),* $(,)?) => {
         mod epoch_publisher {
             $(#[test] fn $test() { super::$test::<ringway::publish::Epoch>() })*
+        }
+        #[cfg(feature = "arc-swap")]
+        mod arc_swap_publisher {
+            $(#[test] fn $test() { super::$test::<ringway::publish::ArcSwap>() })*
         }
         mod locked_publisher {
             $(#[test] fn $test() { super::$test::<ringway::publish::Locked>() })*

@@ -5,6 +5,18 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
+/// How often a test does something: `full` times, or under Miri, which takes a thousand times as long for a step but tries
+/// more interleavings, a part of it.
+pub const fn rounds(full: u64) -> u64 {
+    if !cfg!(miri) {
+        full
+    } else if full < 2_000 {
+        full.div_ceil(20)
+    } else {
+        full.div_ceil(500)
+    }
+}
+
 /// One publisher's values: how many were made, and who dropped which.
 #[derive(Clone, Debug)]
 pub struct Tally {
@@ -97,6 +109,10 @@ macro_rules! for_every_publisher {
     ($($test:ident),* $(,)?) => {
         mod epoch {
             $(#[test] fn $test() { super::$test::<ringway::publish::Epoch>() })*
+        }
+        #[cfg(feature = "arc-swap")]
+        mod arc_swap {
+            $(#[test] fn $test() { super::$test::<ringway::publish::ArcSwap>() })*
         }
         mod locked {
             $(#[test] fn $test() { super::$test::<ringway::publish::Locked>() })*
