@@ -3,6 +3,7 @@
 //! The clauses P1–P12 are those of `ringway::publish`. `docs/mutants.md` says which fault each model finds.
 #![cfg(all(ringway_loom, crossbeam_loom))]
 
+mod arc_swap;
 mod backpressure;
 mod cached_lookup;
 mod come_and_go;
