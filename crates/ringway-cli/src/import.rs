@@ -1,7 +1,7 @@
 //! `ringway import`: other systems' configurations as cluster files.
 //!
 //! What can't be reproduced is an error with its line, never left out in silence. Each format has a file; all give one
-//! [`Imported`], whose table is built once before anything is printed, so that what is printed can be routed by.
+//! `Imported`, whose table is built once before anything is printed, so that what is printed can be routed by.
 
 mod envoy;
 mod haproxy;

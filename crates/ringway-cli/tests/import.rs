@@ -7,6 +7,7 @@ use std::process::Output;
 
 use common::{Directory, ringway, run_with, text};
 use ringway::cluster::Cluster;
+use serde_json::{Value, json};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import").join(name)
@@ -79,4 +80,107 @@ fn notes_and_errors_have_file_and_line() {
     let output = import("haproxy", &large, &[]);
     assert!(text(&output.stderr).contains(": more than 8388608 bytes"), "{}", text(&output.stderr));
     assert_eq!(ringway(["import", "apache", "x"]).output().unwrap().status.code(), Some(64));
+}
+
+/// Recorded clusters, written as the configuration that they were recorded from; what is imported decides as they did.
+#[test]
+fn imported_configurations_decide_as_recorded() {
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/interop");
+    let directory = Directory::new("import-recorded");
+    let mut cases = 0;
+    for (system, format) in
+        [("nginx", nginx as Write), ("twemproxy", twemproxy), ("haproxy", haproxy), ("envoy", envoy)]
+    {
+        for folder in std::fs::read_dir(recorded.join(system)).unwrap().map(|entry| entry.unwrap().path()) {
+            let Ok(cluster) = std::fs::read(folder.join("cluster.json")) else { continue };
+            let cluster: Value = serde_json::from_slice(&cluster).unwrap();
+            let servers = cluster["servers"].as_array().unwrap();
+            // An ejection isn't part of a configuration. Where a server is down, nginx goes on to the next.
+            if servers.iter().any(|server| server["ejected"] == true || server["down"] == true) {
+                continue;
+            }
+            let config = directory.file("config", format(&cluster["options"], servers));
+            let output = import(system, &config, &[]);
+            assert!(output.status.success(), "{}: {}", folder.display(), text(&output.stderr));
+            let cluster = directory.file("cluster.toml", &output.stdout);
+            let vectors = std::fs::read(folder.join("vectors.tsv")).unwrap();
+            let keys = vectors.split_inclusive(|&byte| byte == b'\n').flat_map(|row| {
+                let tab = row.iter().rposition(|&byte| byte == b'\t').unwrap();
+                [&row[..tab], b"\n"].concat()
+            });
+            let mut route = ringway(["route", "--cluster"]);
+            route.arg(&cluster);
+            assert!(run_with(route, &keys.collect::<Vec<u8>>()).stdout == vectors, "{}", folder.display());
+            cases += 1;
+        }
+    }
+    assert!(cases >= 50, "{cases}");
+}
+
+type Write = fn(&Value, &[Value]) -> String;
+
+fn name(server: &Value) -> &str {
+    server["name"].as_str().unwrap()
+}
+
+fn nginx(options: &Value, servers: &[Value]) -> String {
+    let lines = servers.iter().map(|server| format!("  server {:?} weight={};\n", name(server), server["weight"]));
+    format!("upstream u {{\n{}  {};\n}}\n", lines.collect::<String>(), options["directive"].as_str().unwrap())
+}
+
+fn twemproxy(options: &Value, servers: &[Value]) -> String {
+    let lines = servers.iter().map(|server| format!("  - {}\n", server["name"]));
+    let tag = options["hash_tag"].as_str().map_or(String::new(), |tag| format!("  hash_tag: {tag:?}\n"));
+    format!("pool:\n  hash: {}\n{tag}  servers:\n{}", options["hash"], lines.collect::<String>())
+}
+
+fn haproxy(options: &Value, servers: &[Value]) -> String {
+    let lines = servers.iter().map(|server| {
+        let mut line = format!("  server {} {}", name(server), server["address"].as_str().unwrap_or("127.0.0.1:1"));
+        for (keyword, field) in
+            [("weight", "weight"), ("id", "explicit_id"), ("hash-key", "hash_key"), ("guid", "guid")]
+        {
+            match &server[field] {
+                Value::Null => {}
+                Value::String(value) => line += &format!(" {keyword} {value}"),
+                value => line += &format!(" {keyword} {value}"),
+            }
+        }
+        line + if server["disabled"] == true { " disabled\n" } else { "\n" }
+    });
+    let (balance, hash_type) =
+        (options["balance"].as_str().unwrap(), options["hash-type"].as_str().unwrap_or("consistent"));
+    format!("backend b\n  balance {balance}\n  hash-type {hash_type}\n{}", lines.collect::<String>())
+}
+
+fn envoy(options: &Value, servers: &[Value]) -> String {
+    let endpoints = servers.iter().map(|server| {
+        let address = server["address"].as_str().unwrap();
+        let address = match address.rsplit_once(':') {
+            Some((ip, port)) => {
+                let ip = ip.trim_start_matches('[').trim_end_matches(']');
+                json!({"socketAddress": {"address": ip, "portValue": port.parse::<u16>().unwrap()}})
+            }
+            None => json!({"pipe": {"path": address}}),
+        };
+        json!({
+            "endpoint": {"address": address, "hostname": server["hostname"]},
+            "loadBalancingWeight": server["weight"],
+            "metadata": {"filterMetadata": {"envoy.lb": {"hash_key": server["hash_key"]}}},
+        })
+    });
+    let by_hostname = options["use_hostname_for_hashing"] == true;
+    let ring = json!({
+        "minimumRingSize": options["minimum_ring_size"],
+        "maximumRingSize": options["maximum_ring_size"],
+        "hashFunction": options["hash_function"],
+    });
+    let cluster = json!({
+        "type": if by_hostname { "STRICT_DNS" } else { "STATIC" },
+        "lbPolicy": "RING_HASH",
+        "ringHashLbConfig": ring,
+        "commonLbConfig": {"consistentHashingLbConfig": {"useHostnameForHashing": by_hostname}},
+        "loadAssignment": {"endpoints": [{"lbEndpoints": endpoints.collect::<Vec<_>>()}]},
+    });
+    cluster.to_string()
 }
