@@ -20,6 +20,10 @@
 //! | `node.zone` | text, or a list of at most 16 texts | none | failure domain; a list goes from the outermost in |
 //! | `node.state` | text | `"up"` | configured state: `"up"`, `"draining"` or `"down"` |
 //! | `node.attributes` | table of texts, at most 64 | none | for schemes and programs that read them |
+//! | `pin` | list of tables, at most 65,536 | no pins | `[[pin]]` in TOML; see [`Pins`] |
+//! | `pin.key`, `pin.prefix` | text, up to 1,024 bytes | one of the four must be there | the key, or the beginning of keys |
+//! | `pin.key_hex`, `pin.prefix_hex` | text | | the same as hexadecimal digits, for bytes that aren't UTF-8 |
+//! | `pin.node` | text | error | id of a node of the file |
 //!
 //! Texts other than the id may have 4,096 bytes. The ranges are those of [`Limits::DEFAULT`].
 //!
@@ -34,6 +38,10 @@
 //!
 //! [node.attributes]
 //! rack = "c-07"
+//!
+//! [[pin]]
+//! prefix = "tenant-7:"
+//! node = "cache-a1"
 //! ```
 //!
 //! # Invariants
@@ -43,6 +51,7 @@
 //!   can't come to differ, and every error has its line, whatever the parser.
 
 mod error;
+mod pins;
 mod recorded;
 mod schema;
 mod value;
@@ -56,6 +65,7 @@ use std::path::Path;
 
 use crate::hash::AnyScheme;
 use crate::node::{Limits, NodeSpec};
+use crate::pins::Pins;
 
 /// A scheme and the nodes to place with it, as a cluster file holds them.
 ///
@@ -91,6 +101,7 @@ use crate::node::{Limits, NodeSpec};
 pub struct Cluster {
     scheme: AnyScheme,
     nodes: Vec<NodeSpec>,
+    pins: Pins,
 }
 
 impl Cluster {
@@ -104,7 +115,14 @@ impl Cluster {
     /// forbids can be written but not read back.
     #[must_use]
     pub fn new(scheme: AnyScheme, nodes: Vec<NodeSpec>) -> Self {
-        Self { scheme, nodes }
+        Self { scheme, nodes, pins: Pins::new() }
+    }
+
+    /// Sets the pins.
+    #[must_use]
+    pub fn with_pins(mut self, pins: Pins) -> Self {
+        self.pins = pins;
+        self
     }
 
     /// Reads a cluster file. The name tells the format: `.toml` or `.json`, in any case; with any other name it is JSON
@@ -180,7 +198,13 @@ impl Cluster {
         &self.nodes
     }
 
-    /// Takes the cluster apart.
+    /// Returns the pins.
+    #[must_use]
+    pub fn pins(&self) -> &Pins {
+        &self.pins
+    }
+
+    /// Takes the cluster apart, but for its pins.
     #[must_use]
     pub fn into_parts(self) -> (AnyScheme, Vec<NodeSpec>) {
         (self.scheme, self.nodes)

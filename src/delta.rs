@@ -10,6 +10,7 @@ use std::fmt;
 
 use crate::error::{DeltaError, shown};
 use crate::node::{NodeSpec, State, check_id};
+use crate::pins::Pins;
 
 /// A batch of changes to a ring's nodes.
 ///
@@ -22,6 +23,8 @@ use crate::node::{NodeSpec, State, check_id};
 pub struct Delta<T = ()> {
     changes: Vec<Change<T>>,
     order: Option<Vec<String>>,
+    /// Boxed, since errors carry deltas.
+    pins: Option<Box<Pins>>,
 }
 
 /// One change of a [`Delta`].
@@ -68,7 +71,11 @@ pub enum Field<T> {
 // must be one for every payload.
 impl<T> fmt::Debug for Delta<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Delta").field("changes", &self.changes).field("order", &self.order).finish()
+        f.debug_struct("Delta")
+            .field("changes", &self.changes)
+            .field("order", &self.order)
+            .field("pins", &self.pins)
+            .finish()
     }
 }
 
@@ -138,7 +145,7 @@ impl<T> Delta<T> {
     /// Creates a batch of no changes.
     #[must_use]
     pub fn new() -> Self {
-        Self { changes: Vec::new(), order: None }
+        Self { changes: Vec::new(), order: None, pins: None }
     }
 
     /// Adds a node.
@@ -219,6 +226,21 @@ impl<T> Delta<T> {
         self
     }
 
+    /// Sets the pins after the batch, all at once. Without it they stay as they are.
+    ///
+    /// Their nodes must be in the ring after the batch; a node that leaves later takes no pin with it, see [`Pins`].
+    #[must_use]
+    pub fn with_pins(mut self, pins: Pins) -> Self {
+        self.pins = Some(Box::new(pins));
+        self
+    }
+
+    /// Returns the pins, if they were set.
+    #[must_use]
+    pub fn pins(&self) -> Option<&Pins> {
+        self.pins.as_deref()
+    }
+
     /// Returns the changes, in the order in which they were put in.
     #[must_use]
     pub fn changes(&self) -> &[Change<T>] {
@@ -243,10 +265,10 @@ impl<T> Delta<T> {
         self.changes.len()
     }
 
-    /// Whether there are no changes. An order alone isn't empty.
+    /// Whether there are no changes. An order alone isn't empty, nor are pins.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.order.is_none()
+        self.changes.is_empty() && self.order.is_none() && self.pins.is_none()
     }
 
     /// Checks what can be checked without a table: ids are well-formed, and no two changes contradict each other.

@@ -150,6 +150,11 @@ pub enum DeltaError {
         /// The first id that is missing, unknown or named twice.
         id: String,
     },
+    /// A pin's node isn't in the ring after the batch.
+    PinnedToNobody {
+        /// The node's id.
+        id: String,
+    },
     /// The ring would have too many nodes.
     TooManyNodes {
         /// How many it would have.
@@ -199,6 +204,9 @@ impl fmt::Display for DeltaError {
             Self::OrderMismatch { id } => {
                 write!(f, "the list order doesn't name node \"{id}\" exactly once; list every node once")
             }
+            Self::PinnedToNobody { id } => {
+                write!(f, "a pin names node \"{id}\", which is not in the ring; add it or leave the pin out")
+            }
             Self::TooManyNodes { nodes, limit } => {
                 write!(f, "{nodes} nodes are above the limit of {limit}; raise the limit or split the ring")
             }
@@ -239,6 +247,73 @@ impl From<SchemeError> for DeltaError {
         Self::Scheme(error)
     }
 }
+
+/// Why a pin was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PinError {
+    /// The id of the pin's node is malformed.
+    Node(NodeError),
+    /// The key or prefix is too long.
+    TooLong {
+        /// Its beginning, with bytes that aren't printable escaped.
+        key: String,
+        /// Its length in bytes.
+        bytes: usize,
+        /// The longest that is taken.
+        limit: usize,
+    },
+    /// The key or prefix is pinned already.
+    Twice {
+        /// The key or prefix, likewise.
+        key: String,
+    },
+    /// There are too many pins.
+    TooMany {
+        /// How many there would be.
+        pins: usize,
+        /// The most there may be.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for PinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(error) => error.fmt(f),
+            Self::TooLong { key, bytes, limit } => {
+                write!(f, "the pin of \"{key}\" has {bytes} bytes, the limit is {limit}; pin a prefix")
+            }
+            Self::Twice { key } => write!(f, "\"{key}\" is pinned twice; keep one of the pins"),
+            Self::TooMany { pins, limit } => write!(f, "{pins} pins are above the limit of {limit}; pin prefixes"),
+        }
+    }
+}
+
+impl std::error::Error for PinError {}
+
+impl From<NodeError> for PinError {
+    fn from(error: NodeError) -> Self {
+        Self::Node(error)
+    }
+}
+
+/// A sketch of no counters, or of too many, was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SketchError {
+    /// How many counters.
+    pub counters: u32,
+    /// The most there may be; the least is 1.
+    pub limit: u32,
+}
+
+impl fmt::Display for SketchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} counters are out of range; give a number from 1 to {}", self.counters, self.limit)
+    }
+}
+
+impl std::error::Error for SketchError {}
 
 /// Why a wait for a version ended without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -38,14 +38,19 @@
 //! | 1 | [`publish`] | how a table reaches the threads that read it, and how old ones are reclaimed |
 //! | 2 | [`layout`] | how points lie in memory and are searched |
 //! | 2 | `hash` ([`scheme`]) | node → points, key → point, fingerprints |
+//! | 2 | `pins` | [`Pins`]: keys and prefixes that belong to a node whatever the ring says |
 //! | 3 | `delta` | [`Delta`], a batch of changes |
 //! | 4 | `table` | [`Table`], the immutable ring: building, merging, looking up |
+//! | 5 | `health` | routing past nodes that are down |
+//! | 5 | `bounded` | [`Bound`]: no node gets more than so many times its fair share |
+//! | 5 | `spread`, `hot` | a hot key over several nodes; [`HotKeys`] finds them |
 //! | 5 | policies | `cluster` files (feature `cluster-file`) |
-//! | 6 | `ring` | [`Ring`], [`Writer`], [`Handle`], [`Reader`]: what users touch, with the guarantees G1–G7 |
+//! | 6 | `ring` | [`Ring`], [`Writer`], [`Handle`], [`Reader`]: what users touch, with the guarantees G1–G10 |
 //!
 //! # Guarantees
 //! They rest on the publisher's promises P1–P12 ([`publish`]); those of the default publisher are meant.
-//! Each names the test that cites it, in `tests/ring.rs`, `tests/alloc.rs` and `tests/stress.rs`.
+//! Each names the test that cites it, in `tests/ring.rs`, `tests/alloc.rs`, `tests/stress.rs`, `tests/bounded.rs` and
+//! `tests/complaints_policy.rs`.
 //! - **G1** A lookup on an unchanged table is wait-free, takes no lock, writes nothing that is shared, and calls no
 //!   allocator. After a commit, a reader's next lookup takes the new table in one lock-free step.
 //!   (`no_allocator_call_on_an_unchanged_table`)
@@ -63,6 +68,18 @@
 //!   is dropped once, and none is left when all ends of the ring are gone. (`every_order_of_dropping_leaves_nothing`)
 //! - **G7** A commit moves keys only to or from nodes it changes (with schemes that place nodes independently of each
 //!   other, as the native one does), and its result is the table that building from scratch gives. (`tests/model.rs`)
+//!
+//! - **G8** A live state that was set ([`Node::set_health`]) before a lookup, in the order of happens-before, is what the lookup
+//!   goes by, whichever table it asks. Setting one builds and publishes no table, and a lookup takes no lock for it.
+//!   (`a_storm_of_flaps_builds_no_table_and_is_seen_at_once`)
+//! - **G9** Live states and requests in flight belong to nodes, not to tables: commits leave them as they are, except that
+//!   a changed configured state sets the live one, and that a node which is removed and added again starts anew.
+//!   (`health_and_counts_survive_updates`)
+//! - **G10** Right after [`Table::admit`] a node has at most its [`capacity`](Bound::capacity) of what is in flight.
+//!   (`the_bound_holds_with_many_threads`)
+//!
+//! What is pure: `owner`, `replicas`, `zone_replicas` and `successors` are functions of one table. `route`, `healthy_replicas`,
+//! `spread` and `admit` also read live states.
 //!
 //! # Unsafe ledger
 //! `unsafe` is denied in the whole crate but for these files and folders:
@@ -89,9 +106,16 @@ pub mod publish;
 
 mod hash;
 
+mod pins;
+
 mod delta;
 
 mod table;
+
+mod bounded;
+mod health;
+mod hot;
+mod spread;
 
 #[cfg(feature = "cluster-file")]
 #[cfg_attr(docsrs, doc(cfg(feature = "cluster-file")))]
@@ -103,15 +127,18 @@ mod plan;
 mod ring;
 
 pub use balance::{Balance, NodeBalance};
+pub use bounded::{Admission, AdmitError, Bound, BoundError};
 pub use delta::{Change, Delta, Field};
-pub use error::{DeltaError, NodeError, SchemeError, WaitError};
+pub use error::{DeltaError, NodeError, PinError, SchemeError, SketchError, WaitError};
 pub use hash::{Fingerprint, Native, ParseFingerprintError};
-pub use node::{Limits, Node, NodeId, NodeInfo, NodeSpec, ParseStateError, Slot, State};
+pub use hot::{HotKey, HotKeys};
+pub use node::{Limits, Node, NodeId, NodeInfo, NodeSpec, ParseStateError, Permit, Slot, State};
+pub use pins::Pins;
 pub use plan::{Flow, KeyMapsDiffer, MovedArc, Plan, Weights};
 pub use point::{Point, Share};
 pub use publish::Counts;
 pub use ring::{CommitError, CommitReport, Handle, Reader, Ring, RingBuilder, Snapshot, Writer};
-pub use table::{Applied, Table, TableError};
+pub use table::{Applied, Successors, Table, TableError};
 
 /// Placement schemes: how nodes become points and keys become a point.
 pub mod scheme {

@@ -6,9 +6,13 @@
 //! - N3: the payload is stored apart from the info, so that either can be replaced without touching (or cloning) the other.
 
 mod limits;
+mod live;
 mod state;
 
 pub use limits::Limits;
+pub use live::Permit;
+pub(crate) use live::{Census, NodeState, Turnover};
+pub(crate) use state::Traffic;
 pub use state::{ParseStateError, State};
 
 use std::borrow::Borrow;
@@ -322,18 +326,25 @@ pub(crate) fn check_id(id: &str) -> Result<(), NodeError> {
     Ok(())
 }
 
-/// A node of a table: a handle of two words, cheap to clone, good for as long as it is held.
+/// A node of a table: a handle of three words, cheap to clone, good for as long as it is held.
 ///
 /// A lookup returns `&Node` without loading the node. Cloned, it is independent of the table it came from: it can be
-/// kept across an `.await`, and goes on showing the node as it was in that table.
+/// kept across an `.await`, and goes on showing the node as it was in that table. Its live words (health, requests in
+/// flight) are the node's own, not the table's: every handle of a node reads and sets the same ones, whichever table it
+/// came from.
 pub struct Node<T = ()> {
     info: Arc<NodeInfo>,
     payload: Arc<T>,
+    state: Arc<NodeState>,
 }
 
 impl<T> Node<T> {
-    pub(crate) fn new(info: Arc<NodeInfo>, payload: Arc<T>) -> Self {
-        Self { info, payload }
+    pub(crate) fn new(info: Arc<NodeInfo>, payload: Arc<T>, state: Arc<NodeState>) -> Self {
+        Self { info, payload, state }
+    }
+
+    pub(crate) fn state(&self) -> &Arc<NodeState> {
+        &self.state
     }
 
     pub(crate) fn shared_payload(&self) -> &Arc<T> {
@@ -361,11 +372,60 @@ impl<T> Node<T> {
     pub fn info(&self) -> &NodeInfo {
         &self.info
     }
+
+    /// Returns the live state.
+    #[inline]
+    #[must_use]
+    pub fn health(&self) -> State {
+        self.state.health()
+    }
+
+    /// Sets the live state, and returns what it was. No table is built or published; each lookup that comes after this
+    /// sees it.
+    ///
+    /// It lasts until it is set again, by this or by a delta that changes the configured state, and other commits leave
+    /// it. On a node that was removed from its ring it has no effect on anything but the node.
+    ///
+    /// ```
+    /// # use ringway::{NodeSpec, Ring, State};
+    /// let (_writer, handle) = Ring::builder().nodes(["a", "b", "c"].map(NodeSpec::new)).build()?;
+    /// let mut reader = handle.reader();
+    /// let owner = reader.owner(b"user:123456").expect("the ring isn't empty").clone();
+    ///
+    /// // Any thread that holds the node, a prober for instance, may mark it.
+    /// assert_eq!(owner.set_health(State::Down), State::Up);
+    /// let other = reader.route(b"user:123456").expect("two nodes are up");
+    /// assert_ne!(other.id(), owner.id());
+    ///
+    /// owner.set_health(State::Up);
+    /// assert_eq!(reader.route(b"user:123456").map(|node| node.id()), Some(owner.id()), "the old map is back");
+    /// # Ok::<(), ringway::DeltaError>(())
+    /// ```
+    ///
+    /// # Complexity
+    /// O(1), under a lock that only others who set a state of this ring take. Lookups take none.
+    pub fn set_health(&self, health: State) -> State {
+        self.state.set_health(health)
+    }
+
+    /// Returns how many requests are in flight here: permits that are held. They survive commits.
+    #[inline]
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.state.in_flight()
+    }
+
+    /// Counts a request as in flight here until the permit is dropped, whatever the load. For a bound on the load, see
+    /// [`Bound`](crate::Bound). Wait-free.
+    #[must_use = "the request ends when the permit is dropped"]
+    pub fn enter(&self) -> Permit {
+        Permit::enter(&self.state)
+    }
 }
 
 impl<T> Clone for Node<T> {
     fn clone(&self) -> Self {
-        Self { info: Arc::clone(&self.info), payload: Arc::clone(&self.payload) }
+        Self { info: Arc::clone(&self.info), payload: Arc::clone(&self.payload), state: Arc::clone(&self.state) }
     }
 }
 

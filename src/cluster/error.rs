@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::error::{NodeError, cut};
+use crate::error::{NodeError, PinError, cut};
 use crate::hash::{AnyScheme, OptionError};
 
 /// Why a cluster file was refused, with the file, the place in it, the node and the field.
@@ -124,6 +124,20 @@ pub enum ClusterProblem {
     },
     /// The id is empty, or a text or the number of texts is beyond its limit.
     Node(NodeError),
+    /// A pin was refused.
+    Pin(PinError),
+    /// A pin names a node that isn't in the file.
+    PinnedToNobody {
+        /// The node's id.
+        id: String,
+    },
+    /// A pin has neither a key nor a prefix, or more than one of them.
+    PinOfNothing,
+    /// A text isn't bytes in hexadecimal digits.
+    NotHex {
+        /// The text.
+        text: String,
+    },
     /// There is no such state.
     UnknownState {
         /// The name that the file gives.
@@ -252,6 +266,16 @@ impl fmt::Display for ClusterProblem {
                 write!(f, "\"{}\" is the id of the node at {line}:{column} already; give another", id.escape_debug())
             }
             Self::Node(error) => error.fmt(f),
+            Self::Pin(error) => error.fmt(f),
+            Self::PinnedToNobody { id } => {
+                write!(f, "node \"{}\" is not in the file; add it or leave the pin out", id.escape_debug())
+            }
+            Self::PinOfNothing => {
+                write!(f, "a pin is of one key or prefix; give one of key, key_hex, prefix, prefix_hex")
+            }
+            Self::NotHex { text } => {
+                write!(f, "\"{}\" is not bytes; give two hexadecimal digits for each", text.escape_debug())
+            }
             Self::UnknownState { name } => {
                 write!(f, "unknown state \"{}\"; the states are up, draining, down", name.escape_debug())
             }

@@ -11,7 +11,7 @@ use crate::hash::{AnyScheme, Native, OptionError, OptionValue, POINTS_PER_WEIGHT
 use crate::node::{Limits, NodeSpec, check_id};
 use crate::point::index;
 
-const ROOT: &[&str; 4] = &["scheme", "points_per_weight", "scheme_options", "node"];
+const ROOT: &[&str; 5] = &["scheme", "points_per_weight", "scheme_options", "node", "pin"];
 const NODE: &[&str; 7] = &["id", "address", "weight", "active_points", "zone", "state", "attributes"];
 
 const OPTION: &str = "text, an integer of 0 or more, or a boolean";
@@ -56,7 +56,7 @@ impl Checker<'_> {
 
     fn cluster(&self, root: Found<'_>) -> Result<Cluster, ClusterError> {
         let root_at = root.at;
-        let [scheme, points_per_weight, options, nodes] = self.fields(root, "the file", ROOT)?;
+        let [scheme, points_per_weight, options, nodes, pins] = self.fields(root, "the file", ROOT)?;
         let (name, name_at) = match scheme {
             None => (Native::ID.to_owned(), root_at),
             Some(found) => self.text(found, "scheme")?,
@@ -97,7 +97,9 @@ impl Checker<'_> {
             let problem = ClusterProblem::UnknownOption { name: cut(name), scheme: scheme.name() };
             return Err(self.error(at, problem).with_field(&field));
         }
-        Ok(Cluster { scheme, nodes: self.nodes(nodes)? })
+        let nodes = self.nodes(nodes)?;
+        let pins = self.pins(pins, &nodes)?;
+        Ok(Cluster { scheme, nodes, pins })
     }
 
     fn nodes(&self, found: Option<Found<'_>>) -> Result<Vec<NodeSpec>, ClusterError> {
@@ -192,7 +194,7 @@ impl Checker<'_> {
     }
 
     /// The values of a table's fields, in the order of `known`.
-    fn fields<'t, const N: usize>(
+    pub(super) fn fields<'t, const N: usize>(
         &self,
         found: Found<'t>,
         table: &str,

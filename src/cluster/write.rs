@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Cluster;
+use super::pins::to_hex;
 use crate::hash::{OptionValue, POINTS_PER_WEIGHT};
 use crate::node::{NodeInfo, NodeSpec, State};
 
@@ -17,6 +18,21 @@ struct FileForm<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     scheme_options: BTreeMap<String, OptionForm>,
     node: Vec<NodeForm<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pin: Vec<PinForm<'a>>,
+}
+
+#[derive(Serialize, Default)]
+struct PinForm<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_hex: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prefix: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prefix_hex: Option<String>,
+    node: &'a str,
 }
 
 #[derive(Serialize)]
@@ -83,7 +99,22 @@ fn file_form(cluster: &Cluster) -> FileForm<'_> {
         scheme_options.insert(name.to_owned(), form);
     }
     let node = cluster.nodes().iter().map(NodeSpec::info).map(node_form).collect();
-    FileForm { scheme: cluster.scheme().name(), points_per_weight, scheme_options, node }
+    let keys = cluster.pins().keys().map(|(key, node)| {
+        let pin = PinForm { node: node.as_str(), ..PinForm::default() };
+        match str::from_utf8(key) {
+            Ok(key) => PinForm { key: Some(key), ..pin },
+            Err(_) => PinForm { key_hex: Some(to_hex(key)), ..pin },
+        }
+    });
+    let prefixes = cluster.pins().prefixes().map(|(prefix, node)| {
+        let pin = PinForm { node: node.as_str(), ..PinForm::default() };
+        match str::from_utf8(prefix) {
+            Ok(prefix) => PinForm { prefix: Some(prefix), ..pin },
+            Err(_) => PinForm { prefix_hex: Some(to_hex(prefix)), ..pin },
+        }
+    });
+    let pin = keys.chain(prefixes).collect();
+    FileForm { scheme: cluster.scheme().name(), points_per_weight, scheme_options, node, pin }
 }
 
 fn node_form(info: &NodeInfo) -> NodeForm<'_> {

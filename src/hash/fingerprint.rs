@@ -7,7 +7,9 @@
 //!
 //! With `str(x) = LE32(length) ‖ x` and `opt(x) = 0 | 1 ‖ x`:
 //! - node placement digest, personalised `ringway.pnode.1`: `str(id) ‖ str(scheme's placement bytes)`
-//! - placement, `ringway.place.1`: `str(scheme id) ‖ str(option bytes) ‖ LE64(nodes) ‖ node placement digests`
+//! - placement, `ringway.place.1`: `str(scheme id) ‖ str(option bytes) ‖ LE64(nodes) ‖ node placement digests`, and if there
+//!   are pins `LE64(pinned keys) ‖ LE64(pinned prefixes) ‖ (str(key) ‖ str(node id))… ‖ (str(prefix) ‖ str(node id))…`, each
+//!   in the order of their bytes
 //! - node spec digest, `ringway.snode.1`: `str(id) ‖ LE32(weight) ‖ opt(LE32(active points set)) ‖ opt(str(address)) ‖
 //!   LE32(zone labels) ‖ str(label)… ‖ LE32(attributes) ‖ (str(name) ‖ str(value))… ‖ one byte: the configured
 //!   state, 0 = up, 1 = draining, 2 = down`
@@ -28,7 +30,9 @@ use crate::point::{len_u64, position};
 /// BLAKE2b (RFC 7693) with 16 bytes of output. With `str(x) = LE32(length of x) ‖ x` and `opt(x)` = one byte 0 if absent,
 /// else 1 ‖ x:
 /// - *placement*, personalised `ringway.place.1`: `str(scheme id) ‖ str(option bytes) ‖ LE64(nodes)`, then for each node
-///   the digest, personalised `ringway.pnode.1`, of `str(id) ‖ str(the scheme's placement bytes)`;
+///   the digest, personalised `ringway.pnode.1`, of `str(id) ‖ str(the scheme's placement bytes)`, and if there are pins
+///   `LE64(pinned keys) ‖ LE64(pinned prefixes)`, then for each key, and then for each prefix, in the order of their bytes,
+///   `str(it) ‖ str(its node's id)`;
 /// - *spec*, `ringway.spec.1`: `placement ‖ LE64(nodes)`, then for each node the digest, `ringway.snode.1`, of `str(id) ‖
 ///   LE32(weight) ‖ opt(LE32(active points set)) ‖ opt(str(address)) ‖ LE32(zone labels) ‖ str(label)… ‖
 ///   LE32(attributes) ‖ (str(name) ‖ str(value))… ‖ the configured state in one byte: 0 up, 1 draining, 2 down`.

@@ -123,6 +123,40 @@ impl<P: Point> PointArray<P> {
         self.owners.at(rank)
     }
 
+    /// The first of `ranks`, in order, whose owner `accept` takes, and that owner. Faster than a loop of
+    /// [`slot`](Self::slot): how wide the owners are is asked once.
+    #[inline(always)]
+    pub(crate) fn find_slot(&self, ranks: Range<usize>, mut accept: impl FnMut(Slot) -> bool) -> Option<(usize, Slot)> {
+        let mut slots = |slot: u32| Some(Slot::new(slot)).filter(|&slot| accept(slot));
+        let first = ranks.start;
+        let found = |(place, slot)| (first + place, slot);
+        match &self.owners {
+            Owners::Narrow(owners) => {
+                let mut owners = owners[ranks].iter().enumerate();
+                owners.find_map(|(place, &slot)| Some((place, slots(u32::from(slot))?))).map(found)
+            }
+            Owners::Wide(owners) => {
+                let mut owners = owners[ranks].iter().enumerate();
+                owners.find_map(|(place, &slot)| Some((place, slots(slot)?))).map(found)
+            }
+        }
+    }
+
+    /// The owners of `K` ranks from `rank` on; `None` if there are fewer up to the end.
+    #[inline(always)]
+    pub(crate) fn slots<const K: usize>(&self, rank: usize) -> Option<[Slot; K]> {
+        match &self.owners {
+            Owners::Narrow(owners) => {
+                let owners: [u16; K] = owners.get(rank..)?.first_chunk().copied()?;
+                Some(owners.map(|slot| Slot::new(u32::from(slot))))
+            }
+            Owners::Wide(owners) => {
+                let owners: [u32; K] = owners.get(rank..)?.first_chunk().copied()?;
+                Some(owners.map(Slot::new))
+            }
+        }
+    }
+
     /// Returns points and owners in rank order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (P, Slot)> + '_ {
         (0..self.len()).map(|rank| (self.point(rank), self.slot(rank)))

@@ -1,11 +1,14 @@
-//! The configured state of a node. Rank 1.
+//! The states a node can be in: one is configured, one is live. Rank 1.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Whether a node takes traffic, as it is configured.
+/// Whether a node takes traffic.
 ///
-/// Part of the node's description: it is set by a delta, and in the spec fingerprint. Schemes that reproduce a system
+/// A node has two. The *configured* state is part of its description ([`NodeInfo::state`](crate::NodeInfo::state)): it is
+/// set by a delta, and in the spec fingerprint. The *live* one ([`Node::health`](crate::Node::health)) is set by any thread
+/// that holds the node, in no fingerprint, and what routing asks. Entering a ring, and a delta that changes the configured
+/// state, set the live one to it. Schemes that reproduce a system
 /// which rebuilds its ring without its absent servers give no points to a node that is [`Down`](Self::Down); with all
 /// others, the native one among them, the state moves no point.
 ///
@@ -47,6 +50,16 @@ impl State {
             Self::Down => 2,
         }
     }
+
+    /// The state of that byte.
+    #[inline(always)]
+    pub(super) const fn of_code(code: u64) -> Self {
+        match code {
+            0 => Self::Up,
+            1 => Self::Draining,
+            _ => Self::Down,
+        }
+    }
 }
 
 impl fmt::Display for State {
@@ -74,3 +87,21 @@ impl fmt::Display for ParseStateError {
 }
 
 impl std::error::Error for ParseStateError {}
+
+/// What is routed: what a draining node takes, and what it doesn't.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Traffic {
+    Any,
+    New,
+}
+
+impl Traffic {
+    /// Whether a node in this state takes it.
+    #[inline(always)]
+    pub(crate) fn goes_to(self, health: State) -> bool {
+        match self {
+            Self::Any => health != State::Down,
+            Self::New => health == State::Up,
+        }
+    }
+}

@@ -7,13 +7,15 @@ use std::marker::PhantomData;
 use super::reader::Handle;
 use super::versions::Versions;
 use super::writer::Writer;
+use crate::delta::{Change, Delta};
 use crate::error::DeltaError;
 use crate::hash::{LabelHash, Labelled, Native, Scheme};
 use crate::layout::{Auto, Layout};
 use crate::node::{Limits, NodeSpec};
+use crate::pins::Pins;
 use crate::publish::{Epoch, Publish};
 use crate::sync::Arc;
-use crate::table::Table;
+use crate::table::{Options, Table};
 
 /// A ring of nodes with payloads `T`, placed by scheme `S`, searched by layout `L`, published by `P`.
 ///
@@ -53,6 +55,8 @@ impl<T> Ring<T> {
             nodes: Vec::new(),
             limits: Limits::DEFAULT,
             retired_limit: RingBuilder::<T>::DEFAULT_RETIRED_LIMIT,
+            options: Options::default(),
+            pins: Pins::new(),
             marker: PhantomData,
         }
     }
@@ -64,6 +68,8 @@ pub struct RingBuilder<T = (), S = Native, L = Auto<u32>, P = Epoch> {
     nodes: Vec<NodeSpec<T>>,
     limits: Limits,
     retired_limit: usize,
+    options: Options,
+    pins: Pins,
     marker: PhantomData<fn() -> (L, P)>,
 }
 
@@ -84,8 +90,8 @@ impl<T, S, L, P> RingBuilder<T, S, L, P> {
     /// Sets the scheme, and with it the layout to [`Auto`] for the scheme's width.
     #[must_use]
     pub fn scheme<S2: Scheme>(self, scheme: S2) -> RingBuilder<T, S2, Auto<S2::Point>, P> {
-        let Self { scheme: _, nodes, limits, retired_limit, marker: _ } = self;
-        RingBuilder { scheme, nodes, limits, retired_limit, marker: PhantomData }
+        let Self { scheme: _, nodes, limits, retired_limit, options, pins, marker: _ } = self;
+        RingBuilder { scheme, nodes, limits, retired_limit, options, pins, marker: PhantomData }
     }
 
     /// Sets the layout, as in `.layout::<Eytzinger<u32>>()`. It changes speed and memory, never an answer.
@@ -95,15 +101,15 @@ impl<T, S, L, P> RingBuilder<T, S, L, P> {
         S: Scheme,
         L2: Layout<S::Point>,
     {
-        let Self { scheme, nodes, limits, retired_limit, marker: _ } = self;
-        RingBuilder { scheme, nodes, limits, retired_limit, marker: PhantomData }
+        let Self { scheme, nodes, limits, retired_limit, options, pins, marker: _ } = self;
+        RingBuilder { scheme, nodes, limits, retired_limit, options, pins, marker: PhantomData }
     }
 
     /// Sets the publisher, as in `.publisher::<Locked>()`. What differs between them is stated at [`crate::publish`].
     #[must_use]
     pub fn publisher<P2: Publish>(self) -> RingBuilder<T, S, L, P2> {
-        let Self { scheme, nodes, limits, retired_limit, marker: _ } = self;
-        RingBuilder { scheme, nodes, limits, retired_limit, marker: PhantomData }
+        let Self { scheme, nodes, limits, retired_limit, options, pins, marker: _ } = self;
+        RingBuilder { scheme, nodes, limits, retired_limit, options, pins, marker: PhantomData }
     }
 
     /// Sets how large the ring may become.
@@ -118,6 +124,32 @@ impl<T, S, L, P> RingBuilder<T, S, L, P> {
     #[must_use]
     pub fn retired_limit(mut self, tables: usize) -> Self {
         self.retired_limit = tables.max(1);
+        self
+    }
+
+    /// Keeps each node's points in order, so that walks (replicas, retries, routing past nodes that are down) are bounded
+    /// whatever the weights: O(N log P) to the next node, where it is otherwise P points in the worst case, such as a node
+    /// with one point among a million. Costs 4 bytes a point and O(P) a commit. It changes no answer.
+    #[must_use]
+    pub fn bounded_walks(mut self, bounded: bool) -> Self {
+        self.options.bounded_walks = bounded;
+        self
+    }
+
+    /// Sets the panic threshold: while nodes of less than this many percent of the total weight are up, routing ignores
+    /// health, since the few that are left would be overrun. 0, as if not set, never ignores it; more than 100 is 100.
+    ///
+    /// As Envoy's panic threshold, which counts hosts. Only nodes with points count.
+    #[must_use]
+    pub fn panic_threshold(mut self, percent: u8) -> Self {
+        self.options.panic_percent = percent.min(100);
+        self
+    }
+
+    /// Sets the pins. Their nodes must be in the ring.
+    #[must_use]
+    pub fn pins(mut self, pins: Pins) -> Self {
+        self.pins = pins;
         self
     }
 
@@ -142,7 +174,9 @@ impl<T, S: Scheme, L: Layout<S::Point>, P> RingBuilder<T, S, L, P> {
     /// # Errors
     /// As [`Table::apply`] of a delta that adds the nodes.
     pub fn build_table(self) -> Result<Table<T, S, L>, DeltaError> {
-        Table::build(self.scheme, self.nodes, &self.limits)
+        let mut delta = Delta::new().with_pins(self.pins);
+        delta.extend(self.nodes.into_iter().map(Change::Add));
+        Table::build_with(self.scheme, self.options, delta, &self.limits)
     }
 
     /// Builds the first table and publishes it as version 1.

@@ -6,10 +6,11 @@
 //!                              └────▶ Reader   one per thread, on the data plane: looks keys up
 //! ```
 //!
-//! The guarantees G1–G7 are stated in the crate's documentation, `src/lib.rs`.
+//! The guarantees G1–G10 are stated in the crate's documentation, `src/lib.rs`.
 
 mod builder;
 mod reader;
+mod routing;
 mod versions;
 mod writer;
 

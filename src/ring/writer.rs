@@ -79,11 +79,15 @@ where
         }
         let current = self.inner.current();
         let applied = match current.apply_within(delta, &self.limits, &mut self.recycler) {
-            Ok(Some(applied)) => applied,
+            Ok(Some(mut applied)) => {
+                // Before it is published: a reader that finds it finds the live states it counts on.
+                applied.enrol();
+                applied
+            }
             Ok(None) => return Ok(CommitReport::unchanged(current)),
             Err((error, delta)) => return Err(CommitError::Invalid { error, delta }),
         };
-        let Applied { table, added, removed, changed, points_added, points_removed, points_changed } = applied;
+        let Applied { table, added, removed, changed, points_added, points_removed, points_changed, .. } = applied;
         let report = CommitReport {
             version: table.version(),
             published: true,

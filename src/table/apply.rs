@@ -3,14 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::draft::{Draft, Kind};
+use super::draft::{Draft, Kind, Touched};
+use super::pinned::Pinned;
+use super::ranks::Ranks;
 use super::recycle::{Changed, Recycler};
-use super::{Table, fingerprints};
+use super::zones::Zones;
+use super::{Member, Table, fingerprints};
 use crate::delta::{Change, Delta, Field};
 use crate::error::{DeltaError, shown};
 use crate::hash::Scheme;
 use crate::layout::Layout;
-use crate::node::{Limits, Node, NodeId, NodeSpec, Slot};
+use crate::node::{Census, Limits, Node, NodeId, NodeSpec, NodeState, Slot, Turnover};
+use crate::point::position;
 
 /// The table that a delta made, and what the delta did.
 #[derive(Debug)]
@@ -30,6 +34,22 @@ pub struct Applied<T, S: Scheme, L: Layout<S::Point>> {
     pub points_removed: usize,
     /// The same points, for the next table's recycling; `None` if others changed their order.
     pub(crate) points_changed: Option<Changed<S::Point>>,
+    turnover: Vec<Turnover>,
+}
+
+impl<T, S: Scheme, L: Layout<S::Point>> Applied<T, S, L> {
+    /// The table, made the newest of its ring: from now on it is what live states count for. Until then a table is a dry
+    /// run, and changes nobody's state. Called right before the table is published.
+    pub(crate) fn enrolled(mut self) -> Table<T, S, L> {
+        self.enrol();
+        self.table
+    }
+
+    /// As [`enrolled`](Self::enrolled), in place.
+    pub(crate) fn enrol(&mut self) {
+        self.table.all_up = self.table.census.enrol(&self.turnover);
+        self.turnover.clear();
+    }
 }
 
 impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
@@ -38,7 +58,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     ///
     /// The result is the table that building from its nodes gives: the same points with the same nodes in the same
     /// order, the same fingerprints, whatever the history. A [`Writer`](crate::Writer) publishes tables made this way;
-    /// used directly it is a dry run.
+    /// used directly it is a dry run, which sets no live state: nodes that stay have the state they have, nodes that come
+    /// have the configured one, and count for nothing in the ring.
     ///
     /// # Errors
     /// Hands the delta back with the reason: see [`DeltaError`]. Everything is checked before anything is built.
@@ -68,19 +89,42 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     fn finish(&self, draft: Draft<S, L>, delta: Delta<T>) -> Applied<T, S, L> {
         let Draft { touched, members, by_id, list, layout, apart, reordered, changed } = draft;
 
+        let pins = delta.pins().cloned();
         let mut payloads: HashMap<Slot, Arc<T>> = HashMap::with_capacity(touched.slots.len());
         for (change, &slot) in delta.into_changes().into_iter().zip(&touched.slots) {
             if let Change::Add(NodeSpec { payload, .. }) | Change::Set { field: Field::Payload(payload), .. } = change {
                 payloads.insert(slot, Arc::new(payload));
             }
         }
+        let states: HashMap<Slot, Arc<NodeState>> = touched
+            .of_kind(Kind::Added)
+            .map(|(slot, node)| (slot, Arc::new(NodeState::new(&self.census, node.info.state()))))
+            .collect();
         let node_at = |slot: Slot| match touched.get(slot) {
             None => self.nodes[slot.index()].clone(),
             Some(node) => {
                 let payload = payloads.get(&slot).unwrap_or_else(|| self.nodes[slot.index()].shared_payload());
-                Node::new(Arc::clone(&node.info), Arc::clone(payload))
+                let state = match states.get(&slot) {
+                    Some(state) => state,
+                    None => self.nodes[slot.index()].state(),
+                };
+                Node::new(Arc::clone(&node.info), Arc::clone(payload), Arc::clone(state))
             }
         };
+        let turnover = self.turnover(&touched, &members, &states);
+        let labels = |slot: Slot| match touched.get(slot) {
+            None => self.nodes[slot.index()].info(),
+            Some(node) => &*node.info,
+        };
+        // A node that only changed in another field is looked at for nothing.
+        let relabelled = |slot: Slot| touched.get(slot).is_some_and(|node| node.kind != Kind::Same);
+        let zones = Zones::next(self.zones.as_ref(), &self.members, &members, relabelled, labels);
+        let points = apart.as_ref().map_or_else(|| layout.points(), |apart| &apart.points);
+        let ranks = self.options.bounded_walks.then(|| Ranks::new(points, &members));
+        let pinned = Pinned::new(pins.as_ref().unwrap_or(self.pins()), |id| {
+            let place = by_id.binary_search_by(|&slot| labels(slot).id().cmp(id));
+            place.ok().map(|place| by_id[place])
+        });
         // T3: a vacant slot holds a clone of some live node, never one that was removed.
         let filler = by_id.first().map(|&slot| node_at(slot));
         let nodes = (0..)
@@ -97,7 +141,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         };
         let live = list.as_deref().unwrap_or(&by_id).iter();
         let live: Vec<_> = live.filter_map(|slot| members[slot.index()].as_ref()).collect();
-        let (placement, spec) = fingerprints(&self.scheme, live.iter().copied());
+        let placed = live.iter().filter(|member| member.points > 0).count();
+        let (placement, spec) = fingerprints(&self.scheme, live.iter().copied(), pins.as_ref().unwrap_or(self.pins()));
         Applied {
             added: ids(Kind::Added),
             removed: ids(Kind::Removed),
@@ -116,8 +161,47 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
                 version: self.version + 1,
                 placement,
                 spec,
+                placed,
+                zones,
+                ranks,
+                pinned,
+                options: self.options,
+                census: Arc::clone(&self.census),
+                all_up: Census::NEVER,
             },
+            turnover,
         }
+    }
+
+    /// What enrolling the next table will change in the census.
+    fn turnover(
+        &self,
+        touched: &Touched,
+        members: &[Option<Member<S::Seed>>],
+        states: &HashMap<Slot, Arc<NodeState>>,
+    ) -> Vec<Turnover> {
+        let placed = |member: Option<&Member<S::Seed>>| member.is_some_and(|member| member.points > 0);
+        let turn = |number| {
+            let slot = Slot::new(number);
+            let old = self.members.get(slot.index()).and_then(Option::as_ref);
+            let new = members.get(slot.index()).and_then(Option::as_ref);
+            let node = touched.get(slot).filter(|node| node.kind != Kind::Same);
+            // Schemes may give points to nodes that no change names, or take them.
+            if node.is_none() && placed(old) == placed(new) {
+                return None;
+            }
+            let before = self.nodes.get(slot.index()).filter(|_| old.is_some());
+            let info = node.map_or_else(|| before.map(Node::info), |node| Some(&*node.info))?;
+            let state = states.get(&slot).or(before.map(Node::state))?;
+            Some(Turnover {
+                state: Arc::clone(state),
+                member: new.is_some(),
+                placed: placed(new),
+                weight: info.weight(),
+                health: before.filter(|before| before.info().state() != info.state()).map(|_| info.state()),
+            })
+        };
+        (0..position(self.members.len().max(members.len()))).filter_map(turn).collect()
     }
 
     /// Turns a full list of nodes, such as service discovery hands over, into the delta that leads from this table to

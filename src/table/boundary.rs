@@ -100,7 +100,6 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         self.boundaries().map(|(boundary, _)| boundary).last()
     }
 
-    #[expect(dead_code, reason = "the walk to follow starts here")]
     /// The rank of the point that a key with this point belongs to; `None` if there are no points.
     #[inline]
     pub(super) fn rank_at(&self, point: S::Point) -> Option<usize> {

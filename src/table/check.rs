@@ -7,7 +7,7 @@ use super::{Table, fingerprints};
 use crate::hash::{MatchRule, Scheme};
 use crate::layout::Layout;
 use crate::node::{NodeInfo, Slot};
-use crate::point::{Point, Share};
+use crate::point::{Point, Share, index};
 
 /// An invariant of a table doesn't hold: a bug in ringway, or a scheme that isn't a pure function.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,8 +95,29 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             check("T6", boundaries == *self.layout.points(), &|| "the layout's boundaries are not the points'".into())?;
         }
         let members: Vec<_> = self.canonical().iter().filter_map(|slot| self.members[slot.index()].as_ref()).collect();
-        let prints = fingerprints(&self.scheme, members.iter().copied());
+        let prints = fingerprints(&self.scheme, members.iter().copied(), self.pins());
         check("T5", prints == (self.placement, self.spec), &|| format!("fingerprints should be {prints:?}"))?;
+
+        let placed = || self.placed_slots().map(|slot| (slot, self.nodes[slot.index()].info()));
+        check("T7", placed().count() == self.placed, &|| {
+            format!("{} nodes with points, not {}", placed().count(), self.placed)
+        })?;
+        if let Some(zones) = &self.zones {
+            let placed: Vec<_> = placed().collect();
+            zones.check(placed.into_iter()).map_err(|detail| TableError { invariant: "T7", detail })?;
+        } else {
+            check("T7", placed().all(|(_, info)| info.zone().is_empty()), &|| "zone labels aren't known".into())?;
+        }
+        check("T7", self.ranks.is_some() == self.options.bounded_walks, &|| {
+            "ranks are kept where not asked for".into()
+        })?;
+        if let Some(ranks) = &self.ranks {
+            for slot in self.placed_slots() {
+                let own: Vec<usize> = ranks.of(slot).iter().map(|&rank| index(rank)).collect();
+                let scan = (0..self.len()).filter(|&rank| self.points_array().slot(rank) == slot);
+                check("T7", scan.eq(own), &|| format!("the ranks of {slot:?} are not those of its points"))?;
+            }
+        }
 
         let sum = self.shares_by_slot().into_iter().try_fold(Share::new(0, S::Point::BITS), Share::checked_add);
         let whole = if self.is_empty() { Share::new(0, S::Point::BITS) } else { Share::whole(S::Point::BITS) };

@@ -8,7 +8,7 @@
 //! 4. the points of nodes whose seed or number changed: only those are hashed;
 //! 5. the merge, and the layout of what it gives.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::boundary::{Apart, nearest};
@@ -82,11 +82,20 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         let list = self.next_list(delta, &touched, &by_id)?;
         let canonical = list.as_deref().unwrap_or(&by_id);
 
+        if let Some(pins) = delta.pins() {
+            let ids: HashSet<&[u8]> =
+                by_id.iter().map(|&slot| self.info_after(slot, &touched).id().as_bytes()).collect();
+            if let Some(id) = pins.nodes().find(|id| !ids.contains(id.as_bytes())) {
+                return Err(DeltaError::PinnedToNobody { id: shown(id.as_str()) });
+            }
+        }
+        let same_pins = delta.pins().is_none_or(|pins| pins == self.pins());
+
         let assigned = self.assign(canonical, &touched, limits)?;
-        let same_list = list == self.list;
+        let same_rest = list == self.list && same_pins;
         let members = self.next_members(canonical, &touched, assigned);
         let changes = Changes::find(self, &members);
-        if same_list && changes.is_empty() && touched.nodes.iter().all(|(_, node)| node.kind == Kind::Same) {
+        if same_rest && changes.is_empty() && touched.nodes.iter().all(|(_, node)| node.kind == Kind::Same) {
             return Ok(None);
         }
 

@@ -13,26 +13,40 @@
 //!   kept only for schemes that read it.
 //! - T6: the layout is built over the points; under the nearest rule over their boundaries, and `apart` holds the points.
 //! - T5: the fingerprints are those of the nodes and the scheme.
+//! - T7: `placed` counts the nodes with points; `zones` and `ranks`, where kept, are those of the nodes and points.
 
 mod apply;
 mod boundary;
 mod check;
 mod draft;
 mod merge;
+mod pinned;
+mod ranks;
 mod recycle;
+mod successors;
+mod walk;
+mod zones;
 
 pub use apply::Applied;
 pub use check::TableError;
 pub(crate) use recycle::Recycler;
+pub use successors::Successors;
+pub(crate) use walk::Start;
 
 use std::fmt;
+use std::sync::Arc;
 
 use self::boundary::Apart;
+use self::pinned::Pinned;
+use self::ranks::Ranks;
+use self::walk::at_most;
+use self::zones::Zones;
 use crate::delta::{Change, Delta};
 use crate::error::DeltaError;
 use crate::hash::{Digest, Digester, Fingerprint, MatchRule, Native, Scheme};
 use crate::layout::{Auto, Layout, PointArray};
-use crate::node::{Limits, Node, NodeSpec, Slot};
+use crate::node::{Census, Limits, Node, NodeSpec, Slot};
+use crate::pins::Pins;
 use crate::point::{Point, Share, index, position};
 
 /// An immutable ring: nodes, their points, and the layout they are searched by.
@@ -59,6 +73,23 @@ pub struct Table<T = (), S: Scheme = Native, L: Layout<S::Point> = Auto<<S as Sc
     version: u64,
     placement: Fingerprint,
     spec: Fingerprint,
+    placed: usize,
+    zones: Option<Arc<Zones>>,
+    ranks: Option<Ranks>,
+    pinned: Option<Box<Pinned>>,
+    options: Options,
+    census: Arc<Census>,
+    /// What the census's word is while this is the ring's newest table and all its nodes are up.
+    all_up: u64,
+}
+
+/// What a ring is built with beside its nodes and scheme, handed on from table to table.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Options {
+    /// Whether to keep [`Ranks`].
+    pub(crate) bounded_walks: bool,
+    /// Below how many percent of the weight up health is ignored.
+    pub(crate) panic_percent: u8,
 }
 
 /// What a table knows of a live slot beside the node.
@@ -75,7 +106,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     /// Creates a table without nodes, of version 0.
     #[must_use]
     pub fn empty(scheme: S) -> Self {
-        let (placement, spec) = fingerprints(&scheme, std::iter::empty());
+        let (placement, spec) = fingerprints(&scheme, std::iter::empty(), &Pins::NONE);
         let list = (!scheme.order_free()).then(Box::default);
         Self {
             layout: L::build(PointArray::empty()),
@@ -88,6 +119,13 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             version: 0,
             placement,
             spec,
+            placed: 0,
+            zones: None,
+            ranks: None,
+            pinned: None,
+            options: Options::default(),
+            census: Arc::default(),
+            all_up: Census::NEVER,
         }
     }
 
@@ -99,17 +137,28 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     /// # Complexity
     /// O(P log P).
     pub fn build(scheme: S, nodes: impl IntoIterator<Item = NodeSpec<T>>, limits: &Limits) -> Result<Self, DeltaError> {
-        let empty = Self::empty(scheme);
         let mut delta = Delta::new();
         delta.extend(nodes.into_iter().map(Change::Add));
+        Self::build_with(scheme, Options::default(), delta, limits)
+    }
+
+    /// Builds a table by a delta to an empty one.
+    pub(crate) fn build_with(
+        scheme: S,
+        options: Options,
+        delta: Delta<T>,
+        limits: &Limits,
+    ) -> Result<Self, DeltaError> {
+        let empty = Self { options, ..Self::empty(scheme) };
         match empty.apply(delta, limits) {
-            Ok(Some(applied)) => Ok(Self { version: 0, ..applied.table }),
+            Ok(Some(applied)) => Ok(Self { version: 0, ..applied.enrolled() }),
             Ok(None) => Ok(empty),
             Err((error, _)) => Err(error),
         }
     }
 
-    /// Returns the node that owns `key`; `None` if the ring has no points.
+    /// Returns the node that owns `key`: the one that it is pinned to, if it is ([`Pins`]), else that of its point. `None` if
+    /// the ring has no points.
     ///
     /// Pure: a function of the table and the key alone.
     ///
@@ -118,6 +167,9 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     #[inline]
     #[must_use]
     pub fn owner(&self, key: &[u8]) -> Option<&Node<T>> {
+        if let Some(slot) = self.pinned_slot(&[key]) {
+            return Some(&self.nodes[slot.index()]);
+        }
         self.owner_at(self.scheme.key_point(key))
     }
 
@@ -134,10 +186,14 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     #[inline]
     #[must_use]
     pub fn owner_of_parts(&self, parts: &[&[u8]]) -> Option<&Node<T>> {
+        if let Some(slot) = self.pinned_slot(parts) {
+            return Some(&self.nodes[slot.index()]);
+        }
         self.owner_at(self.scheme.key_point_of_parts(parts))
     }
 
-    /// Returns the node that owns `point`, for keys that are hashed already; `None` if the ring has no points.
+    /// Returns the node that owns `point`, for keys that are hashed already; `None` if the ring has no points. A point has
+    /// no key, so no pin counts.
     #[inline]
     #[must_use]
     pub fn owner_at(&self, point: S::Point) -> Option<&Node<T>> {
@@ -196,8 +252,9 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             for (point, key) in points.iter_mut().zip(keys) {
                 *point = self.asked(self.scheme.key_point(key.as_ref()));
             }
-            for owner in self.owners_of(&points[..keys.len()], &mut slots) {
-                each(number, owner);
+            for (owner, key) in self.owners_of(&points[..keys.len()], &mut slots).zip(keys) {
+                let pinned = self.pinned_slot(&[key.as_ref()]).map(|slot| &self.nodes[slot.index()]);
+                each(number, pinned.or(owner));
                 number += 1;
             }
         }
@@ -331,15 +388,40 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         &self.layout
     }
 
-    /// Returns the memory of points and index, in bytes; nodes aren't counted.
+    /// Returns the memory of points and indexes, in bytes; nodes aren't counted.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let apart = self.apart.as_ref().map_or(0, |apart| apart.points.bytes());
-        self.layout.points().bytes() + self.layout.index_bytes() + apart
+        let ranks = self.ranks.as_ref().map_or(0, Ranks::bytes);
+        self.layout.points().bytes() + self.layout.index_bytes() + apart + ranks
     }
 
     pub(crate) fn set_version(&mut self, version: u64) {
         self.version = version;
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        self.options
+    }
+
+    pub(crate) fn census(&self) -> &Census {
+        &self.census
+    }
+
+    /// Whether this is the ring's newest table and each of its nodes is up. One load.
+    #[inline(always)]
+    pub(crate) fn is_all_up(&self) -> bool {
+        self.census.is_all_up(self.all_up)
+    }
+
+    /// How many nodes with points take traffic, or more: what isn't the newest table can't tell.
+    pub(crate) fn takers(&self, new: bool) -> usize {
+        if self.census.is_newest(self.all_up) { at_most(self.census.takers(new)) } else { self.placed }
+    }
+
+    #[inline(always)]
+    pub(crate) fn node_in(&self, slot: Slot) -> &Node<T> {
+        &self.nodes[slot.index()]
     }
 
     /// Live slots in the order that counts for the scheme.
@@ -368,10 +450,11 @@ impl<T, S: Scheme, L: Layout<S::Point>> fmt::Debug for Table<T, S, L> {
 /// How many lookups [`Table::owner_batch`] has in flight; the points and slots of one batch are 768 bytes of stack.
 const BATCH: usize = 64;
 
-/// Both fingerprints of members in canonical order.
+/// Both fingerprints of members in canonical order. Pins are in both, and where there are none nothing is.
 fn fingerprints<'a, S: Scheme>(
     scheme: &S,
     members: impl ExactSizeIterator<Item = &'a Member<S::Seed>> + Clone,
+    pins: &Pins,
 ) -> (Fingerprint, Fingerprint) {
     let mut options = Vec::new();
     scheme.option_bytes(&mut options);
@@ -383,7 +466,14 @@ fn fingerprints<'a, S: Scheme>(
     };
     let mut placement = Digester::placement();
     placement.text(scheme.id().as_bytes()).text(&options).count(members.len());
-    let placement = placement.bytes(&gathered(|member| &member.placement)).fingerprint();
+    placement.bytes(&gathered(|member| &member.placement));
+    if !pins.is_empty() {
+        placement.count(pins.keys().len()).count(pins.prefixes().len());
+        for (bytes, node) in pins.keys().chain(pins.prefixes()) {
+            placement.text(bytes).text(node.as_bytes());
+        }
+    }
+    let placement = placement.fingerprint();
     let mut spec = Digester::spec();
     spec.bytes(&placement.to_bytes()).count(members.len());
     (placement, spec.bytes(&gathered(|member| &member.spec)).fingerprint())

@@ -40,15 +40,20 @@ pub enum Layouts {
 /// # Errors
 /// [`Failure::Cluster`] if the file is refused.
 pub fn load_cluster(path: Option<&Path>) -> Result<(String, AnyScheme, Vec<NodeSpec>), Failure> {
-    let (name, cluster) = match path {
+    let (name, cluster) = load_whole_cluster(path)?;
+    let (scheme, nodes) = cluster.into_parts();
+    Ok((name, scheme, nodes))
+}
+
+/// As [`load_cluster`], with the pins.
+pub(crate) fn load_whole_cluster(path: Option<&Path>) -> Result<(String, Cluster), Failure> {
+    Ok(match path {
         Some(path) => (path.display().to_string(), Cluster::load(path)?),
         None => {
             let text = str::from_utf8(SAMPLE_CLUSTER).expect("the embedded cluster is text");
             ("the embedded cluster".to_owned(), Cluster::parse_toml("the embedded cluster", text)?)
         }
-    };
-    let (scheme, nodes) = cluster.into_parts();
-    Ok((name, scheme, nodes))
+    })
 }
 
 /// Reads a text of at most `limit` bytes from a file, without a byte-order mark. `file` is the name for messages.

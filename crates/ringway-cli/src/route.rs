@@ -12,18 +12,25 @@ use clap::ValueEnum;
 use memchr::{memchr_iter, memrchr};
 use ringway::layout::{Auto, Bucket, Direct, Eytzinger, Layout, Line, STree, Sorted};
 use ringway::scheme::{AnyScheme, Scheme};
-use ringway::{Node, NodeSpec, Ring, Table};
+use ringway::{Node, NodeSpec, Pins, Ring, State, Table};
 
-use crate::{Failure, Layouts, SchemeArgs, load_cluster};
+use crate::input::load_whole_cluster;
+use crate::{Failure, Layouts, SchemeArgs};
 
-/// Print the owner of each key
+/// Print the node of each key
 ///
 /// Reads keys, one a line, and prints one line for each, in the same order. A line ends with LF; the last may lack it. A
 /// CR before it belongs to the key, and so do spaces; an empty line is the empty key. Memory stays constant however many
 /// keys there are; a line of more than 1 MiB is an error.
 ///
 /// tsv: the key as it was read, TAB, the node's id, LF. Keys are bytes, of whatever encoding. A key may hold a TAB; an id
-/// may not here, so the last TAB splits. In a ring without points the node's column is empty.
+/// may not here, so the last TAB splits (with --replicas K, the last K). Where no node takes the key its column is empty.
+///
+/// A key goes to its owner, or if that is down to the next node in ring order that isn't. States and pins are those of the
+/// cluster file; --down and --draining set states, to see where keys would go.
+///
+/// --replicas K prints the first K nodes instead of one, each in a column of its own; where there are fewer, columns stay
+/// empty. In json they are a list: {"key":"…","nodes":["…","…"]}.
 ///
 /// json: {"key":"…","node":"…"}, or "node":null in a ring without points. A key that isn't UTF-8 has no place in JSON
 /// text; it is given in hex instead: {"key_hex":"ff00","node":"…"}.
@@ -46,6 +53,26 @@ pub struct Args {
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Tsv)]
     format: Format,
+    /// Print the first K distinct nodes of each key
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
+    replicas: Option<u16>,
+    /// First one node of each zone, then the others
+    #[arg(long, requires = "replicas")]
+    distinct_zones: bool,
+    /// A node that is down: its keys go on to the next; repeatable
+    #[arg(long, value_name = "ID")]
+    down: Vec<String>,
+    /// A node that takes nothing new, and route new work: draining nodes get none; repeatable
+    #[arg(long, value_name = "ID")]
+    draining: Vec<String>,
+}
+
+/// How many nodes are printed for a key, and in which order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Replicas {
+    /// `None` for the one that takes the key.
+    count: Option<u16>,
+    distinct_zones: bool,
 }
 
 /// The form of the output.
@@ -80,8 +107,11 @@ pub enum RouteError {
 /// # Errors
 /// A [`Failure`] about the cluster, the keys or the output.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let (file, scheme, nodes) = load_cluster(Some(&args.cluster))?;
+    let (file, cluster) = load_whole_cluster(Some(&args.cluster))?;
+    let pins = cluster.pins().clone();
+    let (scheme, mut nodes) = cluster.into_parts();
     let scheme = args.scheme.or(scheme)?;
+    set_states(&mut nodes, args, &file)?;
     if args.format == Format::Tsv
         && let Some(node) = nodes.iter().find(|node| node.id().contains(['\t', '\n']))
     {
@@ -89,18 +119,31 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::File { file, line: None, reason });
     }
     match scheme {
-        AnyScheme::U32(scheme) => run_scheme(scheme, nodes, file, args),
-        AnyScheme::U64(scheme) => run_scheme(scheme, nodes, file, args),
-        AnyScheme::U128(scheme) => run_scheme(scheme, nodes, file, args),
+        AnyScheme::U64(scheme) => run_scheme(scheme, nodes, pins, file, args),
+        AnyScheme::U128(scheme) => run_scheme(scheme, nodes, pins, file, args),
+        AnyScheme::U32(scheme) => run_scheme(scheme, nodes, pins, file, args),
         scheme => Err(Failure::UnknownScheme { file, scheme: scheme.name() }),
     }
 }
 
-fn run_scheme<S>(scheme: S, nodes: Vec<NodeSpec>, file: String, args: &Args) -> Result<(), Failure>
+/// Sets the states that were asked for; in the description, since some schemes place by it.
+fn set_states(nodes: &mut [NodeSpec], args: &Args, file: &str) -> Result<(), Failure> {
+    let down = args.down.iter().map(|id| (id, State::Down));
+    for (id, state) in args.draining.iter().map(|id| (id, State::Draining)).chain(down) {
+        let Some(node) = nodes.iter_mut().find(|node| node.id() == id) else {
+            let reason = format!("node {id:?} is not in the file; name one that is");
+            return Err(Failure::File { file: file.to_owned(), line: None, reason });
+        };
+        *node = node.clone().with_state(state);
+    }
+    Ok(())
+}
+
+fn run_scheme<S>(scheme: S, nodes: Vec<NodeSpec>, pins: Pins, file: String, args: &Args) -> Result<(), Failure>
 where
     S: Scheme,
 {
-    let builder = Ring::builder().scheme(scheme).nodes(nodes);
+    let builder = Ring::builder().scheme(scheme).nodes(nodes).pins(pins);
     let failed = |error| Failure::Ring { file, error };
     match args.layout {
         Layouts::Auto => run_with(&builder.layout::<Auto<S::Point>>().build_table().map_err(failed)?, args),
@@ -118,13 +161,20 @@ where
     S: Scheme,
     L: Layout<S::Point>,
 {
+    if !args.draining.is_empty() {
+        // New work passes by a draining node as by one that is down.
+        for node in table.nodes().filter(|node| node.health() == State::Draining) {
+            node.set_health(State::Down);
+        }
+    }
+    let replicas = Replicas { count: args.replicas, distinct_zones: args.distinct_zones };
     let output = io::stdout().lock();
     let (file, result) = if args.keys.as_os_str() == "-" {
-        ("standard input".to_owned(), route(table, args.format, io::stdin().lock(), output))
+        ("standard input".to_owned(), route_replicas(table, args.format, replicas, io::stdin().lock(), output))
     } else {
         let file = args.keys.display().to_string();
         let keys = File::open(&args.keys).map_err(|error| Failure::reading(&file, &error))?;
-        (file, route(table, args.format, keys, output))
+        (file, route_replicas(table, args.format, replicas, keys, output))
     };
     match result {
         Ok(_) => Ok(()),
@@ -144,10 +194,20 @@ where
 pub fn route<S: Scheme, L: Layout<S::Point>>(
     table: &Table<(), S, L>,
     format: Format,
+    input: impl Read,
+    output: impl Write,
+) -> Result<u64, RouteError> {
+    route_replicas(table, format, Replicas::default(), input, output)
+}
+
+fn route_replicas<S: Scheme, L: Layout<S::Point>>(
+    table: &Table<(), S, L>,
+    format: Format,
+    replicas: Replicas,
     mut input: impl Read,
     output: impl Write,
 ) -> Result<u64, RouteError> {
-    let mut answers = Answers { table, format, lines: 0, text: Vec::with_capacity(2 * CHUNK_BYTES), output };
+    let mut answers = Answers { table, format, replicas, lines: 0, text: Vec::with_capacity(2 * CHUNK_BYTES), output };
     let mut chunk = vec![0; CHUNK_BYTES];
     let mut filled = 0;
     loop {
@@ -197,12 +257,13 @@ const BATCH: usize = 256;
 struct Answers<'t, S: Scheme, L: Layout<S::Point>, W> {
     table: &'t Table<(), S, L>,
     format: Format,
+    replicas: Replicas,
     lines: u64,
     text: Vec<u8>,
     output: W,
 }
 
-impl<S: Scheme, L: Layout<S::Point>, W: Write> Answers<'_, S, L, W> {
+impl<'t, S: Scheme, L: Layout<S::Point>, W: Write> Answers<'t, S, L, W> {
     /// Answers all of `lines`, each of which ends with LF.
     fn look_up(&mut self, lines: &[u8]) -> Result<(), RouteError> {
         let mut keys: [&[u8]; BATCH] = [&[]; BATCH];
@@ -226,13 +287,51 @@ impl<S: Scheme, L: Layout<S::Point>, W: Write> Answers<'_, S, L, W> {
 
     /// Looks up at most `BATCH` keys and appends their lines to the text.
     fn answer(&mut self, keys: &[&[u8]]) {
+        self.lines += u64::try_from(keys.len()).expect("a batch is small");
+        if let Some(count) = self.replicas.count {
+            let mut nodes = vec![None; usize::from(count)];
+            for key in keys {
+                self.answer_replicas(key, &mut nodes);
+            }
+            return;
+        }
         let mut owners = [None; BATCH];
-        self.table.owner_batch(keys, &mut owners[..keys.len()]);
+        self.table.route_batch(keys, &mut owners[..keys.len()]);
         match self.format {
             Format::Tsv => keys.iter().zip(&owners).for_each(|(key, owner)| write_tsv(&mut self.text, key, *owner)),
             Format::Json => keys.iter().zip(&owners).for_each(|(key, owner)| write_json(&mut self.text, key, *owner)),
         }
-        self.lines += u64::try_from(keys.len()).expect("a batch is small");
+    }
+
+    fn answer_replicas(&mut self, key: &[u8], nodes: &mut [Option<&'t Node>]) {
+        let found = match self.replicas.distinct_zones {
+            true => self.table.healthy_zone_replicas(key, nodes),
+            false => self.table.healthy_replicas(key, nodes),
+        };
+        match self.format {
+            Format::Tsv => {
+                self.text.extend_from_slice(key);
+                for place in 0..nodes.len() {
+                    self.text.push(b'\t');
+                    // What is behind the last one found is of the key before.
+                    if let Some(node) = nodes[..found].get(place).copied().flatten() {
+                        self.text.extend_from_slice(node.id().as_bytes());
+                    }
+                }
+                self.text.push(b'\n');
+            }
+            Format::Json => {
+                write_json_key(&mut self.text, key);
+                self.text.extend_from_slice(b",\"nodes\":[");
+                for (place, node) in nodes[..found].iter().flatten().enumerate() {
+                    if place > 0 {
+                        self.text.push(b',');
+                    }
+                    write_json_text(&mut self.text, node.id().as_str());
+                }
+                self.text.extend_from_slice(b"]}\n");
+            }
+        }
     }
 
     fn write(&mut self) -> Result<(), RouteError> {
@@ -252,7 +351,7 @@ fn write_tsv(text: &mut Vec<u8>, key: &[u8], owner: Option<&Node>) {
     text.push(b'\n');
 }
 
-fn write_json(text: &mut Vec<u8>, key: &[u8], owner: Option<&Node>) {
+fn write_json_key(text: &mut Vec<u8>, key: &[u8]) {
     match str::from_utf8(key) {
         Ok(key) => {
             text.extend_from_slice(b"{\"key\":");
@@ -266,6 +365,10 @@ fn write_json(text: &mut Vec<u8>, key: &[u8], owner: Option<&Node>) {
             text.push(b'"');
         }
     }
+}
+
+fn write_json(text: &mut Vec<u8>, key: &[u8], owner: Option<&Node>) {
+    write_json_key(text, key);
     text.extend_from_slice(b",\"node\":");
     match owner {
         Some(node) => write_json_text(text, node.id().as_str()),

@@ -17,11 +17,15 @@ fn route(cluster: &Path, more: &[&str]) -> Command {
     command
 }
 
-/// Golden clusters say `nodes` where a cluster file says `node`.
+/// Golden clusters say `nodes` where a cluster file says `node`. Their data is of owners, for which states don't count, so
+/// they go without.
 fn cluster_file(golden: &Path, into: &Directory) -> PathBuf {
     let mut cluster: serde_json::Value = serde_json::from_slice(&fs::read(golden).unwrap()).unwrap();
     let fields = cluster.as_object_mut().unwrap();
-    let nodes = fields.remove("nodes").unwrap();
+    let mut nodes = fields.remove("nodes").unwrap();
+    for node in nodes.as_array_mut().unwrap() {
+        node.as_object_mut().unwrap().remove("state");
+    }
     fields.insert("node".to_owned(), nodes);
     into.file("cluster.json", cluster.to_string())
 }
@@ -220,4 +224,105 @@ fn what_cannot_be_read_is_named() {
     assert_eq!(output.status.code(), Some(1));
     let message = format!("ringway: {}: the nodes up to \"a\" have 16777217 points together", huge.display());
     assert!(text(&output.stderr).starts_with(&message), "{}", text(&output.stderr));
+}
+
+const ZONES: &str = r#"
+points_per_weight = 40
+node = [
+    { id = "a1", zone = "a", weight = 3 },
+    { id = "a2", zone = "a" },
+    { id = "a3", zone = "a" },
+    { id = "b1", zone = "b", weight = 2 },
+    { id = "b2", zone = "b" },
+    { id = "c1", zone = "c" },
+]
+"#;
+
+fn some_keys() -> Vec<u8> {
+    (0..300).flat_map(|n| format!("key {n}\n").into_bytes()).collect()
+}
+
+/// The columns of each line, without the key.
+fn nodes_of(cluster: &Path, more: &[&str]) -> Vec<Vec<String>> {
+    let output = run_with(route(cluster, more), &some_keys());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let lines = text(&output.stdout).lines().map(|line| line.split('\t').skip(1).map(str::to_owned).collect());
+    lines.collect()
+}
+
+/// The next replica of a key is who would get it if those before were down, which is who gets it in a file without them.
+#[test]
+fn replicas_are_the_nodes_to_come() {
+    let directory = Directory::new("replicas");
+    let cluster = directory.file("c.toml", ZONES);
+    let replicas = nodes_of(&cluster, &["--replicas", "8"]);
+    assert_eq!(replicas.len(), 300);
+    let first = nodes_of(&cluster, &[]);
+    for (line, all) in replicas.iter().enumerate() {
+        assert_eq!(all.len(), 8, "missing ones leave their columns empty");
+        assert!(all[6..].iter().all(String::is_empty) && all[..6].iter().all(|id| !id.is_empty()));
+        assert_eq!(first[line], all[..1]);
+    }
+    for gone in ["a1", "b2"] {
+        let shorter: String = ZONES.split_inclusive('\n').filter(|line| !line.contains(gone)).collect();
+        let shorter = directory.file("shorter.toml", shorter);
+        let rest = nodes_of(&shorter, &[]);
+        assert_eq!(nodes_of(&cluster, &["--down", gone]), rest);
+        assert_eq!(nodes_of(&cluster, &["--draining", gone]), rest, "new work goes elsewhere");
+        for (line, all) in replicas.iter().enumerate() {
+            assert_eq!(rest[line][0], *all.iter().find(|id| *id != gone).unwrap());
+        }
+        let without = nodes_of(&cluster, &["--replicas", "3", "--down", gone]);
+        for (line, all) in replicas.iter().enumerate() {
+            assert!(without[line].iter().eq(all.iter().filter(|id| *id != gone).take(3)));
+        }
+    }
+    for (line, all) in nodes_of(&cluster, &["--replicas", "6", "--distinct-zones"]).iter().enumerate() {
+        // By hand: of the ring's order the first of each zone, then the others.
+        let order = &replicas[line][..6];
+        let is_first = |id: &&String| order.iter().find(|other| other[..1] == id[..1]) == Some(id);
+        let expected: Vec<&String> =
+            order.iter().filter(is_first).chain(order.iter().filter(|id| !is_first(id))).collect();
+        assert!(all.iter().eq(expected.iter().copied()), "{all:?} of {order:?}");
+    }
+    let json = run_with(route(&cluster, &["--replicas", "2", "--format", "json"]), b"key 0\n\xff\n");
+    let nodes = |all: &[String]| format!("[\"{}\",\"{}\"]", all[0], all[1]);
+    assert!(
+        text(&json.stdout)
+            .starts_with(&format!("{{\"key\":\"key 0\",\"nodes\":{}}}\n{{\"key_hex\":\"ff\"", nodes(&replicas[0])))
+    );
+}
+
+#[test]
+fn states_and_pins_of_the_file_count() {
+    let directory = Directory::new("states");
+    let cluster = directory.file("c.toml", ZONES);
+    let states = ZONES.replace("zone = \"b\", weight = 2", "zone = \"b\", weight = 2, state = \"down\"");
+    let states = states.replace("id = \"a2\"", "id = \"a2\", state = \"draining\"");
+    let states = directory.file("states.toml", states);
+    assert_eq!(nodes_of(&states, &[]), nodes_of(&cluster, &["--down", "b1"]), "draining nodes take what they have");
+    let both = nodes_of(&cluster, &["--down", "b1", "--down", "a2", "--down", "c1"]);
+    assert_eq!(nodes_of(&states, &["--draining", "c1"]), both, "and nothing new");
+    let pinned = directory.file("pins.toml", format!("{ZONES}\n[[pin]]\nprefix = \"key 1\"\nnode = \"c1\"\n"));
+    for (line, all) in nodes_of(&pinned, &["--replicas", "2"]).iter().enumerate() {
+        let plain = &nodes_of(&cluster, &["--replicas", "2"])[line];
+        assert!(if line.to_string().starts_with('1') { all[0] == "c1" } else { all == plain });
+        if line > 20 {
+            break;
+        }
+    }
+    let all: Vec<&str> = ["a1", "a2", "a3", "b1", "b2", "c1"].iter().flat_map(|id| ["--down", id]).collect();
+    assert!(nodes_of(&cluster, &all).iter().all(|nodes| nodes[0].is_empty()));
+}
+
+#[test]
+fn wrong_routing_options_are_told() {
+    let directory = Directory::new("wrong");
+    let cluster = directory.file("c.toml", ZONES);
+    let output = run_with(route(&cluster, &["--down", "nobody"]), b"");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).ends_with("c.toml: node \"nobody\" is not in the file; name one that is\n"));
+    for wrong in [&["--replicas", "0"][..], &["--replicas", "x"], &["--distinct-zones"]] {
+        assert_eq!(run_with(route(&cluster, wrong), b"").status.code(), Some(64), "{wrong:?}");
+    }
 }

@@ -13,6 +13,7 @@ mod idle_readers;
 mod left_in_grace;
 mod moved_reader;
 mod one_table;
+mod permits;
 mod reader_outlives;
 mod repin;
 mod two_readers;
