@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use ringway::cluster::Cluster;
 use ringway::layout::Layout;
-use ringway::scheme::{MatchRule, OutOfService, Scheme};
-use ringway::{Limits, Node, State, Table};
+use ringway::scheme::Scheme;
+use ringway::{Limits, Table};
 
 use crate::input::read_text;
 use crate::route::MAX_LINE_BYTES;
@@ -169,7 +169,6 @@ impl Visit for Replay<'_> {
     fn visit<S: Scheme, L: Layout<S::Point>>(self, table: &Table<(), S, L>) -> Self::Output {
         let failed = |line, reason: String| Failure::File { file: self.file.clone(), line: Some(line), reason };
         let reading = |error: io::Error| Failure::reading(&self.file, &error);
-        let walk = Walk::new(table);
         let mut tally = Tally { matched: 0, total: 0, differ: Vec::new() };
         let mut input = BufReader::with_capacity(64 << 10, File::open(self.path).map_err(reading)?);
         let mut row = Vec::new();
@@ -192,7 +191,8 @@ impl Visit for Replay<'_> {
             if expected.is_empty() {
                 return Err(failed(line, "there is no server after the TAB; give key, TAB, server".to_owned()));
             }
-            let got = walk.owner(table, key).map(|node| node.id().as_str());
+            // The owner, or what comes after it if that is out of service.
+            let got = table.route(key).map(|node| node.id().as_str());
             tally.total += 1;
             if got.is_some_and(|got| got.as_bytes() == expected) {
                 tally.matched += 1;
@@ -205,45 +205,6 @@ impl Visit for Replay<'_> {
             return Err(Failure::File { file: self.file, line: None, reason: "there is no line in it".to_owned() });
         }
         Ok(tally)
-    }
-}
-
-/// Where keys go in a ring with nodes out of service, by the plainest of ways.
-struct Walk<'t, S: Scheme> {
-    /// The points that differ, in order, with their nodes; empty if all nodes are in service.
-    points: Vec<(S::Point, &'t Node)>,
-    tries: usize,
-}
-
-impl<'t, S: Scheme> Walk<'t, S> {
-    fn new<L: Layout<S::Point>>(table: &'t Table<(), S, L>) -> Self {
-        let mut walk = Self { points: Vec::new(), tries: 0 };
-        if let OutOfService::StepOn { points: tries } = table.scheme().out_of_service()
-            && table.points().any(|(_, node)| node.info().state() != State::Up)
-        {
-            walk.points = table.points().collect();
-            // The first of equal points is the owner's.
-            walk.points.dedup_by_key(|&mut (point, _)| point);
-            let all = walk.points.len();
-            walk.tries = tries.and_then(|tries| usize::try_from(tries).ok()).map_or(all, |tries| tries.min(all));
-        }
-        walk
-    }
-
-    /// The owner, or the first node in service from there on.
-    fn owner<L: Layout<S::Point>>(&self, table: &'t Table<(), S, L>, key: &[u8]) -> Option<&'t Node> {
-        let owner = table.owner(key)?;
-        if self.points.is_empty() || owner.info().state() == State::Up {
-            return Some(owner);
-        }
-        let point = table.scheme().key_point(key);
-        let first = match table.scheme().match_rule() {
-            MatchRule::After => self.points.partition_point(|&(p, _)| p <= point),
-            // No scheme by the nearest point steps on.
-            MatchRule::AtOrAfter | MatchRule::Nearest => self.points.partition_point(|&(p, _)| p < point),
-        };
-        let walk = self.points.iter().cycle().skip(first).take(self.tries);
-        walk.map(|&(_, node)| node).find(|node| node.info().state() == State::Up)
     }
 }
 
