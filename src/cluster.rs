@@ -215,7 +215,7 @@ impl Cluster {
     /// ```
     /// # use ringway::NodeSpec;
     /// # use ringway::cluster::Cluster;
-    /// # use ringway::scheme::Native;
+    /// # use ringway::scheme::{AnyScheme, Native};
     /// let cluster = Cluster::new(AnyScheme::from(Native::new()), vec![NodeSpec::new("a").with_weight(3)]);
     /// assert_eq!(Cluster::parse_toml("written", &cluster.to_toml())?, cluster);
     /// assert_eq!(Cluster::parse_json("written", &cluster.to_json())?, cluster);

@@ -86,15 +86,36 @@ impl Layout<u32> for PartitionPoint {
 pub struct Floor(Vec<u16>);
 
 impl Floor {
-    /// The floor of a ring of `len` points. Written to, so that its pages are its own.
+    /// The floor of a ring of `len` points, in huge pages if it is large, as the layouts' own memory. Written to, so that
+    /// its pages are its own.
     pub fn new(len: usize) -> Self {
-        Self(vec![1; 3 * len])
+        let mut memory = Vec::with_capacity(3 * len);
+        huge_pages(&mut memory);
+        memory.resize(3 * len, 1);
+        Self(memory)
     }
 
     #[inline(always)]
     pub fn at(&self, x: u32) -> u32 {
         u32::from(self.0[((u64::from(x) * self.0.len() as u64) >> 32) as usize])
     }
+}
+
+/// Asks for huge pages for what lies wholly inside `memory`, which nothing was written to yet.
+fn huge_pages(memory: &mut Vec<u16>) {
+    #[cfg(target_os = "linux")]
+    {
+        const HUGE: usize = 2 << 20;
+        let (bytes, start) = (memory.capacity() * 2, memory.as_mut_ptr().cast::<u8>());
+        let pad = start.align_offset(HUGE);
+        let whole = bytes.saturating_sub(pad) / HUGE * HUGE;
+        if bytes >= 2 * HUGE {
+            // SAFETY: inside the vector's allocation; advice changes no byte.
+            unsafe { libc::madvise(start.wrapping_add(pad).cast(), whole, libc::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = memory;
 }
 
 /// Random queries.

@@ -20,7 +20,11 @@ fn a_request_ends_while_its_node_leaves() {
         writer.commit(Delta::new().remove("a")).expect("valid");
         let late = requests.join().unwrap();
         loom::stop_exploring();
-        assert_eq!((late.in_flight(), writer.table().in_flight()), (1, 0), "what is at a node that left counts for nobody");
+        assert_eq!(
+            (late.in_flight(), writer.table().in_flight()),
+            (1, 0),
+            "what is at a node that left counts for nobody"
+        );
         drop(late);
         assert_eq!(writer.table().in_flight(), 0);
         drop(handle);
