@@ -88,7 +88,7 @@ impl<P: Point> Layout<P> for Auto<P> {
     #[inline(always)]
     fn rank(&self, x: P) -> usize {
         match self {
-            Self::Crowd(layout) => layout.rank(x),
+            Self::Crowd(layout) => crowd_rank(layout, x),
             Self::Line(layout) => layout.rank(x),
         }
     }
@@ -96,7 +96,7 @@ impl<P: Point> Layout<P> for Auto<P> {
     #[inline(always)]
     fn owner(&self, x: P) -> Option<Slot> {
         match self {
-            Self::Crowd(layout) => layout.owner(x),
+            Self::Crowd(layout) => crowd_owner(layout, x),
             Self::Line(layout) => layout.owner(x),
         }
     }
@@ -114,6 +114,21 @@ impl<P: Point> Layout<P> for Auto<P> {
             Self::Line(layout) => layout.index_bytes(),
         }
     }
+}
+
+// Out of line, or the tree's code would make every lookup too large to be inlined: with both inlined, string keys at 100
+// nodes of 160 points took 19 ns instead of 13 where the compiler gave up. (Xeon, Sapphire Rapids, other work beside it.)
+
+#[cold]
+#[inline(never)]
+fn crowd_owner<P: Point>(tree: &STree<P>, x: P) -> Option<Slot> {
+    tree.owner(x)
+}
+
+#[cold]
+#[inline(never)]
+fn crowd_rank<P: Point>(tree: &STree<P>, x: P) -> usize {
+    tree.rank(x)
 }
 
 #[cfg(test)]

@@ -167,7 +167,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     #[inline]
     #[must_use]
     pub fn owner(&self, key: &[u8]) -> Option<&Node<T>> {
-        if let Some(slot) = self.pinned_slot(&[key]) {
+        if let Some(slot) = self.pinned_slot_of(key) {
             return Some(&self.nodes[slot.index()]);
         }
         self.owner_at(self.scheme.key_point(key))
@@ -253,7 +253,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
                 *point = self.asked(self.scheme.key_point(key.as_ref()));
             }
             for (owner, key) in self.owners_of(&points[..keys.len()], &mut slots).zip(keys) {
-                let pinned = self.pinned_slot(&[key.as_ref()]).map(|slot| &self.nodes[slot.index()]);
+                let pinned = self.pinned_slot_of(key.as_ref()).map(|slot| &self.nodes[slot.index()]);
                 each(number, pinned.or(owner));
                 number += 1;
             }

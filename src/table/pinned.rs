@@ -28,6 +28,15 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         self.pinned.as_ref().map_or(&NONE, |pinned| &pinned.pins)
     }
 
+    /// The slot that a key is pinned to, unless that pin sleeps.
+    #[inline(always)]
+    pub(super) fn pinned_slot_of(&self, key: &[u8]) -> Option<Slot> {
+        match &self.pinned {
+            None => None,
+            Some(pinned) => find_one(pinned, key),
+        }
+    }
+
     /// The slot that a key in parts is pinned to, unless that pin sleeps.
     #[inline(always)]
     pub(super) fn pinned_slot(&self, parts: &[&[u8]]) -> Option<Slot> {
@@ -36,6 +45,12 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             Some(pinned) => find(pinned, parts),
         }
     }
+}
+
+/// Out of line with the list of one part, which is made on the stack.
+#[inline(never)]
+fn find_one(pinned: &Pinned, key: &[u8]) -> Option<Slot> {
+    pinned.index.find(&[key])
 }
 
 #[inline(never)]

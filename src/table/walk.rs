@@ -145,7 +145,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     /// The begin of a key's walk.
     #[inline]
     pub(crate) fn start(&self, key: &[u8]) -> Start {
-        Start { first: self.pinned_slot(&[key]), ..self.start_at(self.scheme.key_point(key)) }
+        Start { first: self.pinned_slot_of(key), ..self.start_at(self.scheme.key_point(key)) }
     }
 
     /// The begin of a point's walk.

@@ -10,6 +10,7 @@ mod tables;
 
 use ::ringway::Native;
 use ::ringway::layout::Auto;
+use ::ringway::scheme::Xxh3;
 use serde::Serialize;
 
 use self::cpp::{MapRing, VectorRing};
@@ -27,6 +28,7 @@ use crate::input::Node;
 pub const PEERS: &[Entry] = &[
     entry::<Ringway<Native, Auto<u32>, false>>("ringway", "path", Kind::Ring),
     entry::<Ringway<Native, Auto<u32>, true>>("ringway, payload read", "path", Kind::Ring),
+    entry::<Ringway<Xxh3, Auto<u32>, false>>("ringway, xxh3", "path", Kind::Ring),
     entry::<Ketama<V1>>("pingora-ketama v1", "0.9.1", Kind::Ring),
     entry::<Ketama<V2>>("pingora-ketama v2", "0.9.1", Kind::Ring),
     entry::<HashRing>("hashring", "0.3.6", Kind::Ring),

@@ -4,8 +4,8 @@
 use std::ptr;
 
 use ringway::layout::Layout;
-use ringway::scheme::Scheme;
-use ringway::{Delta, Handle, Native, NodeSpec, Reader, Ring, Writer};
+use ringway::scheme::{LabelHash, Labelled, Scheme};
+use ringway::{Delta, Handle, NodeSpec, Reader, Ring, Writer};
 
 use super::{Peer, added};
 use crate::input::Node;
@@ -15,7 +15,7 @@ pub trait Placement: Scheme {
     fn with_points(points: u32) -> Self;
 }
 
-impl Placement for Native {
+impl<H: LabelHash> Placement for Labelled<H> {
     fn with_points(points: u32) -> Self {
         Self::new().with_points_per_weight(points)
     }
