@@ -44,7 +44,9 @@
 //! | 5 | `health` | routing past nodes that are down |
 //! | 5 | `bounded` | [`Bound`]: no node gets more than so many times its fair share |
 //! | 5 | `spread`, `hot` | a hot key over several nodes; [`HotKeys`] finds them |
-//! | 5 | policies | `cluster` files (feature `cluster-file`) |
+//! | 5 | `plan` | [`Plan`]: which arcs of the circle change hands between two tables |
+//! | 5 | `balance` | [`Balance`]: shares against fair shares |
+//! | 5 | `cluster` | cluster files (feature `cluster-file`) |
 //! | 6 | `ring` | [`Ring`], [`Writer`], [`Handle`], [`Reader`]: what users touch, with the guarantees G1–G10 |
 //!
 //! # Guarantees
