@@ -47,12 +47,15 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     }
 }
 
-/// Out of line with the list of one part, which is made on the stack.
+/// Out of line with the list of one part, which is made on the stack; and cold, so that what follows it stays out of the
+/// way of rings without pins.
+#[cold]
 #[inline(never)]
 fn find_one(pinned: &Pinned, key: &[u8]) -> Option<Slot> {
     pinned.index.find(&[key])
 }
 
+#[cold]
 #[inline(never)]
 fn find(pinned: &Pinned, parts: &[&[u8]]) -> Option<Slot> {
     pinned.index.find(parts)

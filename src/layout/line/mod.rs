@@ -167,7 +167,7 @@ impl<P: Point> Layout<P> for Line<P> {
     fn owner(&self, x: P) -> Option<Slot> {
         let found = match &self.lines {
             Lines::Narrow(lines) => look(lines, x).map(|(_, _, owner)| u32::from(owner)),
-            Lines::Wide(lines) => look_wide(lines, x),
+            Lines::Wide(lines) => look(lines, x).map(|(_, _, owner)| owner),
         };
         match found {
             Some(owner) => Some(Slot::new(owner)),
@@ -197,12 +197,6 @@ fn look<P: Point, B: Bucket>(lines: &Buckets<B>, x: P) -> Option<(u32, usize, B:
     let rank = line.rank(print);
     let owner = line.owner(rank);
     if line.is_tie(rank, print) || owner == B::MARK { None } else { Some((bucket, rank, owner)) }
-}
-
-/// [`look`] with 32-bit owners, out of line: few rings have so many nodes, and all would pay in the size of the lookup.
-#[inline(never)]
-fn look_wide<P: Point, B: Bucket<Owner = u32>>(lines: &Buckets<B>, x: P) -> Option<u32> {
-    look(lines, x).map(|(_, _, owner)| owner)
 }
 
 /// The owner where fingerprints are whole points, so that a tie is no doubt: the first of several equal ones counts, as
