@@ -118,7 +118,7 @@ impl<'t, T> Admission<'t, T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AdmitError {
-    /// No node with points and weight takes traffic.
+    /// No node with points and weight takes traffic, nor does the one that the key is pinned to.
     NoneTakes,
     /// Each time the nodes were looked at, all were full: others took what had come free, so many times in a row. Or the
     /// table is an old one, and those that have room now aren't in it.
@@ -148,7 +148,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     ///
     /// At admission the node has at most [`Bound::capacity`] of the requests in flight at all nodes of the ring, this one
     /// among them, by its weight and that of the nodes that take traffic. Weights are those of the published ring; nodes of
-    /// weight 0 take nothing here. Counts survive commits; what is in flight at a node that is removed leaves the total.
+    /// weight 0 or without points have no share of the ring, and take nothing here but the keys that are pinned to them:
+    /// those without a bound, as there is no share to measure them by. What they have in flight is in the sum. Counts survive commits; what is in flight at a node that is removed leaves the total.
     /// The scheme's limit of points to look at doesn't apply. In panic, states don't count.
     ///
     /// # Errors
@@ -190,7 +191,13 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         for _ in 0..LOOKS {
             let panic = self.is_in_panic();
             let total = if panic { census.weight() } else { census.takers_weight(traffic == Traffic::New) };
-            if total == 0 {
+            // Who has no share of the ring takes what is pinned to it, without a bound: a pin says where a key goes whatever
+            // the ring says, and counting the key as displaced would send it where `route` never does.
+            let beside = start.pinned().filter(|&slot| {
+                let role = self.node_in(slot).state().role();
+                role.member && !role.has_share() && (panic || traffic.goes_to(role.health))
+            });
+            if total == 0 && beside.is_none() {
                 census.unreserve();
                 return Err(AdmitError::NoneTakes);
             }
@@ -198,6 +205,9 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             let capacity = |slot: Slot| {
                 let role = self.node_in(slot).state().role();
                 let takes = role.member && role.placed && (panic || traffic.goes_to(role.health));
+                if beside == Some(slot) && !role.has_share() && role.member {
+                    return if panic || traffic.goes_to(role.health) { u64::MAX } else { 0 };
+                }
                 if takes { bound.capacity(in_flight, role.weight, total) } else { 0 }
             };
             let has_room = |slot: Slot| self.node_in(slot).in_flight() < capacity(slot);

@@ -17,8 +17,8 @@ use crate::node::{Node, Traffic};
 use crate::table::{Start, Table};
 
 impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
-    /// Returns the first node in ring order from `key` that is up or draining; `None` if there is none, or the ring has no
-    /// points.
+    /// Returns the first node in ring order from `key` that is up or draining; `None` if there is none, as in a ring
+    /// without points for a key that isn't pinned.
     ///
     /// As [`owner`](Self::owner) while all nodes are up. A node that is down is passed by, and its keys spread over the
     /// others as if it had been removed; once it is back, all is as before. In panic

@@ -386,6 +386,10 @@ impl<T> Node<T> {
     /// It lasts until it is set again, by this or by a delta that changes the configured state, and other commits leave
     /// it. On a node that was removed from its ring it has no effect on anything but the node.
     ///
+    /// Keys of a node that is marked down go on to the next node, with every scheme. A scheme that reproduces a system which
+    /// rebuilds its ring without absent servers ([`OutOfService::Rebuild`](crate::scheme::OutOfService)) agrees with it only
+    /// if the *configured* state says so: [`Delta::set_state`](crate::Delta::set_state).
+    ///
     /// ```
     /// # use ringway::{NodeSpec, Ring, State};
     /// let (_writer, handle) = Ring::builder().nodes(["a", "b", "c"].map(NodeSpec::new)).build()?;

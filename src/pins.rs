@@ -25,6 +25,10 @@ use crate::point::{index, position};
 /// The pin of a whole key comes before those of its prefixes, a longer prefix before a shorter one. A pin whose node leaves
 /// the ring sleeps: its keys go where they would go without it, until the node is back.
 ///
+/// A node without points (of weight 0, say) takes the keys that are pinned to it and no others: it is their owner, the first
+/// of their replicas, and counts for its zone there. Where loads are bounded it takes them without a bound, as it has no
+/// share of the ring ([`Table::admit`](crate::Table::admit)).
+///
 /// ```
 /// use ringway::{Delta, NodeSpec, Pins, Ring};
 /// let pins = Pins::new().with_prefix("tenant-7:", "big")?.with_key("tenant-7:probe", "b")?;

@@ -10,7 +10,7 @@ use common::model::{ModelNode, Rule, View};
 use common::schemes::Weak;
 use ringway::layout::Auto;
 use ringway::scheme::MatchRule;
-use ringway::{AdmitError, Bound, Change, Delta, Field, Native, NodeSpec, Permit, Point, Ring, State};
+use ringway::{AdmitError, Bound, Change, Delta, Field, Native, NodeSpec, Permit, Pins, Point, Ring, State};
 
 fn bound(percent: u32) -> Bound {
     Bound::percent(percent).expect("100 or more")
@@ -44,7 +44,8 @@ fn wide_points_that_collide() {
 }
 
 /// Admissions, ends of requests, changes of state and commits, one after the other, against the definition: the first
-/// node in ring order that takes traffic and has fewer than ⌈c · (in flight + 1) · w / W⌉.
+/// node in ring order that takes traffic and has fewer than ⌈c · (in flight + 1) · w / W⌉. A pinned key's node comes
+/// first, and without a share of the ring it has room always.
 fn run<S: Rule>(scheme: S, seed: u64) {
     let mut rng = Rng::new(seed);
     let mut nodes: Vec<ModelNode> = Vec::new();
@@ -54,7 +55,8 @@ fn run<S: Rule>(scheme: S, seed: u64) {
     let mut apart: Vec<Permit> = Vec::new();
     let (mut writer, handle) = Ring::builder().scheme(scheme.clone()).layout::<Auto<S::Point>>().build().unwrap();
     let mut reader = handle.reader();
-    let (mut displaced, mut admitted, mut none) = (0, 0, 0);
+    let mut pins: BTreeMap<&str, String> = BTreeMap::new();
+    let (mut displaced, mut admitted, mut none, mut beside) = (0, 0, 0, 0);
     for step in 0..6000 {
         match rng.below(40) {
             0 => {
@@ -63,6 +65,7 @@ fn run<S: Rule>(scheme: S, seed: u64) {
                     None => {
                         let mut node = ModelNode { weight: rng.number(5), ..ModelNode::new(&id) };
                         node.state = State::ALL[rng.below(4) % 3];
+                        node.active_points = rng.percent(25).then(|| [0, 7][rng.below(2)]);
                         states.insert(id, node.state);
                         nodes.push(node.clone());
                         Delta::new().add(node.spec())
@@ -92,36 +95,52 @@ fn run<S: Rule>(scheme: S, seed: u64) {
                     states.insert(node.id.clone(), state);
                 }
             }
-            3..18 if !held.is_empty() => drop(held.swap_remove(rng.below(held.len()))),
+            3 if !nodes.is_empty() => {
+                pins.clear();
+                for prefix in &["p", "q", "r"][..rng.below(4)] {
+                    pins.insert(prefix, rng.pick(&nodes).id.clone());
+                }
+                let all = pins.iter().try_fold(Pins::new(), |all, (prefix, id)| all.with_prefix(prefix, id));
+                writer.commit(Delta::new().with_pins(all.expect("few and short"))).expect("valid");
+            }
+            4..18 if !held.is_empty() => drop(held.swap_remove(rng.below(held.len()))),
             18 if !apart.is_empty() => drop(apart.swap_remove(rng.below(apart.len()))),
             _ => {
                 let view = View::new(&scheme, &nodes);
-                let x = S::Point::MIN.clockwise(*rng.pick(&view.probes(&mut Rng::new(step), 3)));
+                // By a point of the ring's, or a key, which may be pinned.
+                let key = rng.percent(50).then(|| format!("{}{}", ["p", "q", "r", "s"][rng.below(4)], rng.below(500)));
+                let x = match &key {
+                    None => S::Point::MIN.clockwise(*rng.pick(&view.probes(&mut Rng::new(step), 3))),
+                    Some(key) => scheme.key(key.as_bytes()),
+                };
+                let pinned = key.as_ref().and_then(|key| pins.get(&key[..1])).filter(|id| view.parts.contains_key(*id));
                 let start = view.sequence.iter().position(|(point, _)| *point >= x).unwrap_or(0);
                 let order = view.sequence[start..].iter().chain(&view.sequence[..start]).map(|(_, id)| id.as_str());
-                let new = rng.percent(30);
+                let order = pinned.map(|id| id.as_str()).into_iter().chain(order);
+                let new = key.is_some() && rng.percent(50);
                 let takes = |id: &str| states[id] == State::Up || !new && states[id] == State::Draining;
                 let weight = |id: &str| nodes.iter().find(|node| node.id == id).unwrap().weight;
                 let placed = |id: &str| view.parts[id].count > 0;
                 let total: u32 = nodes.iter().map(|n| &*n.id).filter(|id| takes(id) && placed(id)).map(weight).sum();
                 let percent = [100, 101, 125, 200][rng.below(4)];
                 let load = |id: &str| held.iter().filter(|(node, _)| node == id).count();
+                let has_share = |id: &str| placed(id) && weight(id) > 0;
+                let without_share = |id: &str| pinned.is_some_and(|pinned| pinned == id) && !has_share(id);
                 // load + 1 <= ⌈q⌉ means load < q.
                 let has_room = |id: &str| {
-                    (load(id) as u64) * 100 * u64::from(total)
-                        < u64::from(percent * weight(id)) * (held.len() as u64 + 1)
+                    without_share(id)
+                        || (load(id) as u64) * 100 * u64::from(total)
+                            < u64::from(percent * weight(id)) * (held.len() as u64 + 1)
                 };
-                let first = order.clone().find(|id| takes(id) && weight(id) > 0);
+                let first = order.clone().find(|id| takes(id) && (has_share(id) || without_share(id)));
                 let expected = order.clone().find(|id| takes(id) && has_room(id));
+                beside += usize::from(expected.is_some_and(without_share));
                 let table = reader.table();
                 assert_eq!(table.in_flight(), held.len() as u64);
-                let found = if new {
-                    // By a key there is no choosing the point: only the first of the ring is compared.
-                    let found = table.admit_new(b"key", bound(percent));
-                    assert_eq!(found.is_err(), total == 0);
-                    continue;
-                } else {
-                    table.admit_at(x, bound(percent))
+                let found = match &key {
+                    Some(key) if new => table.admit_new(key.as_bytes(), bound(percent)),
+                    Some(key) => table.admit(key.as_bytes(), bound(percent)),
+                    None => table.admit_at(x, bound(percent)),
                 };
                 match (found, expected) {
                     (Ok(found), Some(id)) => {
@@ -144,8 +163,10 @@ fn run<S: Rule>(scheme: S, seed: u64) {
             assert_eq!(node.in_flight(), load, "{node:?} at step {step}");
         }
     }
-    println!("{admitted} admitted, {displaced} displaced, {none} times no node");
-    assert!(admitted > 1000 && displaced > 100 && none > 10);
+    println!(
+        "{admitted} admitted, {displaced} displaced, {none} times no node, {beside} at pinned nodes without a share"
+    );
+    assert!(admitted > 1000 && displaced > 100 && none > 10 && beside > 50);
     drop(held);
     drop(apart);
     assert_eq!(writer.table().in_flight(), 0);

@@ -12,7 +12,7 @@ use common::schemes::{Listed, Weak};
 use common::{Rng, env_number};
 use ringway::layout::{Auto, Bucket, Direct, Eytzinger, Layout, Line, STree, Sorted};
 use ringway::scheme::MatchRule;
-use ringway::{Change, Delta, Field, Limits, Native, Node, Point, Ring, State, Table, Writer};
+use ringway::{Change, Delta, Field, Limits, Native, Node, Pins, Point, Ring, State, Table, Writer};
 
 fn native() -> Native {
     Native::new().with_points_per_weight(16)
@@ -95,14 +95,17 @@ fn the_nearest_point() {
 
 fn run<S: Rule, L: Layout<S::Point>>(scheme: S, seed: u64) {
     let rounds = env_number("RINGWAY_MODEL_ROUNDS", 40);
-    for (bounded, seed) in [(false, seed), (true, seed ^ 0xFFFF_0000)] {
+    for (bounded, panic, seed) in [(false, 0, seed), (true, 0, seed ^ 0xFFFF_0000), (false, 30, seed ^ 0xFF_FF00)] {
         let builder = Ring::builder().scheme(scheme.clone()).layout::<L>().bounded_walks(bounded);
+        let builder = builder.panic_threshold(panic);
         let (writer, handle) = builder.build().expect("an empty ring is fine");
         let mut world = World {
             scheme: scheme.clone(),
             writer,
             nodes: Vec::new(),
             states: BTreeMap::new(),
+            pins: BTreeMap::new(),
+            panic,
             rng: Rng::new(seed),
             seen: BTreeMap::new(),
         };
@@ -111,11 +114,13 @@ fn run<S: Rule, L: Layout<S::Point>>(scheme: S, seed: u64) {
             world.commit();
             world.flip();
             world.check();
+            world.check_pinned();
             world.check_ends_agree(&mut reader);
         }
         println!("{:?}", world.seen);
         if rounds >= 40 {
-            for what in ["none open", "passed by", "all up", "second of a zone"] {
+            let all = ["pinned beside the ring", "passed by", "all up", "second of a zone"];
+            for what in all.into_iter().chain([if panic > 0 { "panic" } else { "none open" }]) {
                 assert!(world.seen.contains_key(what), "nothing was \"{what}\"");
             }
         }
@@ -128,6 +133,9 @@ struct World<S: Rule, L: Layout<S::Point>> {
     nodes: Vec<ModelNode>,
     /// Live states, by id.
     states: BTreeMap<String, State>,
+    /// Prefixes with the ids they are pinned to.
+    pins: BTreeMap<String, String>,
+    panic: u8,
     rng: Rng,
     seen: BTreeMap<&'static str, u64>,
 }
@@ -183,6 +191,19 @@ impl<S: Rule, L: Layout<S::Point>> World<S, L> {
                 }
             }
         }
+        if self.rng.percent(50) && !self.nodes.is_empty() {
+            let view = View::new(&self.scheme, &self.nodes);
+            let mut beside: Vec<&str> = self.nodes.iter().map(|node| &*node.id).collect();
+            beside.retain(|id| view.parts[*id].count == 0);
+            self.pins.clear();
+            for n in 0..self.rng.below(4) {
+                let any = self.rng.pick(&self.nodes).id.clone();
+                let id = if beside.is_empty() || self.rng.percent(40) { any } else { (*self.rng.pick(&beside)).into() };
+                self.pins.insert(format!("p{n}:"), id);
+            }
+            let pins = self.pins.iter().try_fold(Pins::new(), |pins, (prefix, id)| pins.with_prefix(prefix, id));
+            delta = delta.with_pins(pins.expect("few and short"));
+        }
         self.writer.commit(delta).expect("the batch is valid");
         self.writer.table().validate().unwrap_or_else(|error| panic!("{error}"));
     }
@@ -207,54 +228,93 @@ impl<S: Rule, L: Layout<S::Point>> World<S, L> {
         for node in table.nodes() {
             assert_eq!(node.health(), self.states[node.id().as_str()], "{node:?}");
         }
-        let zones: BTreeMap<&str, &[String]> = self.nodes.iter().map(|n| (n.id.as_str(), &n.zone[..])).collect();
         let rule = self.scheme.match_rule();
         let mut probes = view.probes(&mut self.rng, 6);
         self.rng.shuffle(&mut probes);
         probes.truncate(8);
         for x in probes {
             let order = distinct(&view, rule, x);
-            let state = |id: &&str| self.states[*id];
-            let open: Vec<&str> = order.iter().copied().filter(|id| state(id) != State::Down).collect();
-            let fresh: Vec<&str> = order.iter().copied().filter(|id| state(id) == State::Up).collect();
+            assert_eq!(id(table.owner_at(x)), order.first().copied());
             assert_eq!(ids(table.successors_at(x)), order, "at {x:?}");
             assert_eq!(table.successors_at(x).len(), order.len());
-            assert_eq!(id(table.owner_at(x)), order.first().copied());
-            assert_eq!(id(table.route_at(x)), open.first().copied(), "at {x:?}");
-            assert_eq!(id(table.route_new_at(x)), fresh.first().copied(), "at {x:?}");
             let tried: Vec<&str> = order.iter().copied().filter(|_| self.rng.percent(50)).collect();
-            let rest = open.iter().copied().find(|id| !tried.contains(id));
+            let expected = self.expected(&view, &order);
+            assert_eq!(id(table.route_at(x)), expected.open.first().copied(), "at {x:?}");
+            assert_eq!(id(table.route_new_at(x)), expected.fresh.first().copied(), "at {x:?}");
+            let rest = expected.open.iter().copied().find(|id| !tried.contains(id));
             let found = table.route_excluding_at(x, |node| tried.contains(&node.id().as_str()));
             assert_eq!(id(found), rest, "at {x:?} without {tried:?}");
-            let (spread_all, spread_open) = (spread(&order, &zones), spread(&open, &zones));
             for k in 0..=order.len() + 2 {
-                let mut out = vec![None; k];
-                let found = table.replicas_at(x, &mut out);
-                assert_eq!(ids(out.iter().flatten().copied()), first(&order, k), "at {x:?}");
-                assert_eq!(found, k.min(order.len()));
-                let mut out = vec![None; k];
-                let found = table.healthy_replicas_at(x, &mut out);
-                assert_eq!(ids(out[..found].iter().flatten().copied()), first(&open, k), "at {x:?}");
-                let mut out = vec![None; k];
-                let found = table.zone_replicas_at(x, &mut out);
-                assert_eq!(ids(out[..found].iter().flatten().copied()), first(&spread_all, k), "at {x:?} of {zones:?}");
-                let mut out = vec![None; k];
-                let found = table.healthy_zone_replicas_at(x, &mut out);
-                assert_eq!(
-                    ids(out[..found].iter().flatten().copied()),
-                    first(&spread_open, k),
-                    "at {x:?} of {zones:?}"
-                );
+                expected.compare(k, "replicas", &order, |out| table.replicas_at(x, out));
+                expected.compare(k, "healthy", &expected.open, |out| table.healthy_replicas_at(x, out));
+                expected.compare(k, "zones", &expected.zones, |out| table.zone_replicas_at(x, out));
+                expected
+                    .compare(k, "healthy zones", &expected.open_zones, |out| table.healthy_zone_replicas_at(x, out));
             }
-            let (none, passed) = (!order.is_empty() && open.is_empty(), order.first() != open.first());
-            let all_up = fresh.len() == order.len() && !order.is_empty();
-            let second = spread_all != order;
-            let happened =
-                [("none open", none), ("passed by", passed && !none), ("all up", all_up), ("second of a zone", second)];
+            let (none, passed) =
+                (!order.is_empty() && expected.open.is_empty(), order.first() != expected.open.first());
+            let all_up = !order.is_empty() && order.iter().all(|id| self.states[*id] == State::Up);
+            let happened = [
+                ("none open", none),
+                ("passed by", passed && !none),
+                ("all up", all_up),
+                ("second of a zone", expected.zones != order),
+                ("panic", expected.panic),
+            ];
             for (what, _) in happened.into_iter().filter(|(_, happened)| *happened) {
                 *self.seen.entry(what).or_insert(0) += 1;
             }
         }
+    }
+
+    /// Pinned keys: the pin's node, whether it has points or not, then the ring's order without it.
+    fn check_pinned(&mut self) {
+        let view = View::new(&self.scheme, &self.nodes);
+        let snapshot = self.writer.snapshot();
+        let table: &Table<u32, S, L> = &snapshot;
+        let rule = self.scheme.match_rule();
+        for (prefix, pinned) in &self.pins {
+            let key = format!("{prefix}{}", self.rng.number(1000));
+            let key = key.as_bytes();
+            let mut order = distinct(&view, rule, self.scheme.key(key));
+            // A pin whose node has left sleeps.
+            if view.parts.contains_key(pinned) {
+                order.retain(|id| id != pinned);
+                order.insert(0, pinned);
+                if view.parts[pinned].count == 0 {
+                    *self.seen.entry("pinned beside the ring").or_insert(0) += 1;
+                }
+            }
+            let expected = self.expected(&view, &order);
+            assert_eq!(id(table.owner(key)), order.first().copied());
+            assert_eq!(ids(table.successors(key)), order);
+            assert_eq!(table.successors(key).len(), order.len());
+            assert_eq!(id(table.route(key)), expected.open.first().copied());
+            assert_eq!(id(table.route_new(key)), expected.fresh.first().copied());
+            let found = table.route_excluding(key, |node| node.id() == &**pinned);
+            assert_eq!(id(found), expected.open.iter().copied().find(|id| id != pinned));
+            for k in 0..=order.len() + 2 {
+                expected.compare(k, "replicas", &order, |out| table.replicas(key, out));
+                expected.compare(k, "healthy", &expected.open, |out| table.healthy_replicas(key, out));
+                expected.compare(k, "zones", &expected.zones, |out| table.zone_replicas(key, out));
+                expected.compare(k, "healthy zones", &expected.open_zones, |out| table.healthy_zone_replicas(key, out));
+            }
+        }
+    }
+
+    /// What follows from a key's order of nodes.
+    fn expected<'a>(&'a self, view: &View<S::Point>, order: &[&'a str]) -> Expected<'a> {
+        let labels: BTreeMap<&str, &[String]> = self.nodes.iter().map(|n| (n.id.as_str(), &n.zone[..])).collect();
+        let placed = || self.nodes.iter().filter(|node| view.parts[&node.id].count > 0);
+        let all: u32 = placed().map(|node| node.weight).sum();
+        let up: u32 = placed().filter(|node| self.states[&node.id] == State::Up).map(|node| node.weight).sum();
+        let panic = up * 100 < all * u32::from(self.panic);
+        let with = |takes: fn(State) -> bool| -> Vec<&str> {
+            order.iter().copied().filter(|id| panic || takes(self.states[*id])).collect()
+        };
+        let (open, fresh) = (with(|state| state != State::Down), with(|state| state == State::Up));
+        let (zones, open_zones) = (spread(order, &labels), spread(&open, &labels));
+        Expected { panic, open, fresh, zones, open_zones }
     }
 
     /// Keys go the same ways as their points, through a reader as through its table.
@@ -281,6 +341,30 @@ impl<S: Rule, L: Layout<S::Point>> World<S, L> {
             assert_eq!(by_key.map(id), by_point.map(id));
             assert_eq!(ids(snapshot.successors(key)), ids(snapshot.successors_at(x)));
         }
+    }
+}
+
+struct Expected<'a> {
+    panic: bool,
+    open: Vec<&'a str>,
+    fresh: Vec<&'a str>,
+    zones: Vec<&'a str>,
+    open_zones: Vec<&'a str>,
+}
+
+impl Expected<'_> {
+    /// The first `k` of `all` against what `fill` gives, and the rest left alone.
+    fn compare<'t>(
+        &self,
+        k: usize,
+        what: &str,
+        all: &[&str],
+        fill: impl FnOnce(&mut [Option<&'t Node<u32>>]) -> usize,
+    ) {
+        let mut out = vec![None; k];
+        let found = fill(&mut out);
+        assert_eq!(ids(out.iter().flatten().copied()), first(all, k), "{what}, panic: {}", self.panic);
+        assert_eq!((found, out[found..].iter().flatten().count()), (k.min(all.len()), 0), "{what}");
     }
 }
 

@@ -62,6 +62,11 @@ pub(crate) struct Role {
 }
 
 impl Role {
+    /// Whether the node has a part of what the ring shares out by weight.
+    pub(crate) fn has_share(self) -> bool {
+        self.member && self.placed && self.weight > 0
+    }
+
     fn counts(self) -> (u64, [u64; SUMS]) {
         let mut sums = [0; SUMS];
         if self.member && self.placed {

@@ -8,9 +8,14 @@ use std::str::FromStr;
 /// A node has two. The *configured* state is part of its description ([`NodeInfo::state`](crate::NodeInfo::state)): it is
 /// set by a delta, and in the spec fingerprint. The *live* one ([`Node::health`](crate::Node::health)) is set by any thread
 /// that holds the node, in no fingerprint, and what routing asks. Entering a ring, and a delta that changes the configured
-/// state, set the live one to it. Schemes that reproduce a system
-/// which rebuilds its ring without its absent servers give no points to a node that is [`Down`](Self::Down); with all
-/// others, the native one among them, the state moves no point.
+/// state, set the live one to it.
+///
+/// Schemes that reproduce a system which rebuilds its ring without its absent servers
+/// ([`OutOfService::Rebuild`](crate::scheme::OutOfService)) give no points to a node that is *configured*
+/// [`Down`](Self::Down); with all others, the native one among them, the state moves no point. The live state moves a point
+/// with no scheme: the keys of a node that is marked down go on to the next node on the ring as it is. So with schemes that
+/// rebuild, the two place the keys of a node that is down differently, and it is the configured state that agrees with the
+/// system.
 ///
 /// ```
 /// use ringway::State;

@@ -137,7 +137,7 @@ impl<T, S, L, P> RingBuilder<T, S, L, P> {
     }
 
     /// Sets the panic threshold: while nodes of less than this many percent of the total weight are up, routing ignores
-    /// health, since the few that are left would be overrun. 0, as if not set, never ignores it; more than 100 is 100.
+    /// health (as do healthy replicas, spreading and bounded loads), since the few that are left would be overrun. 0, as if not set, never ignores it; more than 100 is 100.
     ///
     /// As Envoy's panic threshold, which counts hosts. Only nodes with points count.
     #[must_use]

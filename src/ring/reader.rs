@@ -127,7 +127,8 @@ where
         self.inner.current()
     }
 
-    /// Returns the node that owns `key`; `None` if the ring has no points. See [`Table::owner`].
+    /// Returns the node that owns `key`; `None` if the ring has no points and the key isn't pinned. See
+    /// [`Table::owner`].
     ///
     /// Wait-free and without an allocator call while the table is unchanged (G1).
     #[inline]

@@ -103,10 +103,10 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             format!("{} nodes with points, not {}", placed().count(), self.placed)
         })?;
         if let Some(zones) = &self.zones {
-            let placed: Vec<_> = placed().collect();
-            zones.check(placed.into_iter()).map_err(|detail| TableError { invariant: "T7", detail })?;
+            let live = self.by_id.iter().map(|&slot| (slot, self.nodes[slot.index()].info(), self.is_placed(slot)));
+            zones.check(&live.collect::<Vec<_>>()).map_err(|detail| TableError { invariant: "T7", detail })?;
         } else {
-            check("T7", placed().all(|(_, info)| info.zone().is_empty()), &|| "zone labels aren't known".into())?;
+            check("T7", self.nodes().all(|node| node.info().zone().is_empty()), &|| "zone labels aren't known".into())?;
         }
         check("T7", self.ranks.is_some() == self.options.bounded_walks, &|| {
             "ranks are kept where not asked for".into()

@@ -158,7 +158,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     }
 
     /// Returns the node that owns `key`: the one that it is pinned to, if it is ([`Pins`]), else that of its point. `None` if
-    /// the ring has no points.
+    /// it isn't pinned and the ring has no points.
     ///
     /// Pure: a function of the table and the key alone.
     ///
@@ -173,8 +173,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         self.owner_at(self.scheme.key_point(key))
     }
 
-    /// Returns the node that owns the key that `parts` make when joined, without joining them; `None` if the ring has no
-    /// points.
+    /// Returns the node that owns the key that `parts` make when joined, without joining them. As
+    /// [`owner`](Self::owner), pins among it.
     ///
     /// ```
     /// # use ringway::{NodeSpec, Ring};
@@ -201,7 +201,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     }
 
     /// Looks up `keys[i]` into `out[i]` for each i below the shorter of the two lengths, and returns that length; the rest
-    /// of `out` is left alone. If the ring has no points, each of them becomes `None`.
+    /// of `out` is left alone. If the ring has no points, each of them whose key isn't pinned
+    /// becomes `None`.
     ///
     /// Equal to [`owner`](Self::owner) one by one, with the lookups' memory loads overlapped where the layout gains by it.
     /// No allocation. `out` borrows from the table; in a loop that goes on to newer tables,
@@ -279,7 +280,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         self.points_array().len()
     }
 
-    /// Whether there are no points, so that every lookup gives `None`. There may be nodes, all of weight 0.
+    /// Whether there are no points, so that every lookup but of a pinned key gives `None`. There may be nodes, all of
+    /// weight 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.points_array().is_empty()

@@ -33,6 +33,11 @@ impl Start {
     pub(crate) fn is_pinned(self) -> bool {
         self.first.is_some()
     }
+
+    /// The node that the key is pinned to.
+    pub(crate) fn pinned(self) -> Option<Slot> {
+        self.first
+    }
 }
 
 impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
@@ -74,7 +79,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     /// [`replicas`](Self::replicas).
     ///
     /// A node that is down is replaced by the next one; all others keep their order, and it has its place again once it is
-    /// back.
+    /// back. In panic ([`panic_threshold`](crate::RingBuilder::panic_threshold)) states don't count, as with
+    /// [`route`](Self::route).
     pub fn healthy_replicas<'t>(&'t self, key: &[u8], out: &mut [Option<&'t Node<T>>]) -> usize {
         self.healthy_replicas_from(self.start(key), out)
     }
@@ -85,6 +91,9 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     }
 
     fn healthy_replicas_from<'t>(&'t self, start: Start, out: &mut [Option<&'t Node<T>>]) -> usize {
+        if self.is_in_panic() {
+            return self.fill_all(start, out);
+        }
         let takers = self.available(start, self.takers(false));
         let room = out.len().min(takers);
         self.fill(start, &mut out[..room], |slot| self.is_open(slot))
@@ -122,7 +131,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         self.fill_zones(self.start_at(point), out, |_| true)
     }
 
-    /// As [`zone_replicas`](Self::zone_replicas), without nodes that are [`State::Down`].
+    /// As [`zone_replicas`](Self::zone_replicas), without nodes that are [`State::Down`]; with them in panic, where states
+    /// don't count.
     ///
     /// # Complexity
     /// That of [`zone_replicas`](Self::zone_replicas); where zones are wholly down, N + 64 points and each node's state are
@@ -137,6 +147,9 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     }
 
     fn healthy_zone_replicas_from<'t>(&'t self, start: Start, out: &mut [Option<&'t Node<T>>]) -> usize {
+        if self.is_in_panic() {
+            return self.fill_zones(start, out, |_| true);
+        }
         let takers = self.available(start, self.takers(false));
         let room = out.len().min(takers);
         self.fill_zones(start, &mut out[..room], |slot| self.is_open(slot))
@@ -269,7 +282,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     }
 
     #[inline]
-    fn is_placed(&self, slot: Slot) -> bool {
+    pub(super) fn is_placed(&self, slot: Slot) -> bool {
         self.members[slot.index()].as_ref().is_some_and(|member| member.points > 0)
     }
 
@@ -337,11 +350,14 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         let mut found = 0;
         for level in 0..zones.depth() {
             let zone = |slot| zones.of(slot, level);
-            // A level ends with its last zone. Those of nodes that have no points, to which pins lead, aren't counted.
+            // A level ends with its last zone that has points. A pin may lead to a node without any: it takes the place of
+            // its zone's others if there are some, and else is one more than are counted.
+            let is_counted = |slot| self.is_placed(slot) || zones.has_points(zone(slot));
             let chosen = || out[..found].iter().flatten().map(|node| self.slot_of_entry(node));
-            let placed = || chosen().filter(|&slot| self.is_placed(slot)).map(zone);
-            let used = placed().enumerate().filter(|(place, zone)| !placed().take(*place).any(|z| z == *zone)).count();
-            let extra = if found == 0 { self.available(start, 0) } else { 0 };
+            let counted = || chosen().filter(|&slot| is_counted(slot)).map(zone);
+            let used =
+                counted().enumerate().filter(|(place, zone)| !counted().take(*place).any(|z| z == *zone)).count();
+            let extra = usize::from(found == 0 && start.first.is_some_and(|slot| !is_counted(slot)));
             let end = room.min(found + extra + zones.distinct(level).saturating_sub(used));
             found = self.fill_level(start, &mut out[..end], found, zone, &accept);
         }

@@ -26,8 +26,9 @@ use crate::{Failure, Layouts, SchemeArgs};
 /// tsv: the key as it was read, TAB, the node's id, LF. Keys are bytes, of whatever encoding. A key may hold a TAB; an id
 /// may not here, so the last TAB splits (with --replicas K, the last K). Where no node takes the key its column is empty.
 ///
-/// A key goes to its owner, or if that is down to the next node in ring order that isn't. States and pins are those of the
-/// cluster file; --down and --draining set states, to see where keys would go.
+/// A key goes to its owner, or if that is down or draining to the next node in ring order that is neither: what is routed is
+/// new work, which draining nodes don't take. States and pins are those of the cluster file; --down and --draining set
+/// states, and answers are as if the file had them.
 ///
 /// --replicas K prints the first K nodes instead of one, each in a column of its own; where there are fewer, columns stay
 /// empty. In json they are a list: {"key":"…","nodes":["…","…"]}.
@@ -62,7 +63,7 @@ pub struct Args {
     /// A node that is down: its keys go on to the next; repeatable
     #[arg(long, value_name = "ID")]
     down: Vec<String>,
-    /// A node that takes nothing new, and route new work: draining nodes get none; repeatable
+    /// A node that takes nothing new: its keys go on to the next; repeatable
     #[arg(long, value_name = "ID")]
     draining: Vec<String>,
 }
@@ -161,12 +162,7 @@ where
     S: Scheme,
     L: Layout<S::Point>,
 {
-    if !args.draining.is_empty() {
-        // New work passes by a draining node as by one that is down.
-        for node in table.nodes().filter(|node| node.health() == State::Draining) {
-            node.set_health(State::Down);
-        }
-    }
+    pass_by_draining(table);
     let replicas = Replicas { count: args.replicas, distinct_zones: args.distinct_zones };
     let output = io::stdout().lock();
     let (file, result) = if args.keys.as_os_str() == "-" {
@@ -184,6 +180,13 @@ where
             let reason = format!("the line has more than {MAX_LINE_BYTES} bytes; keys are one a line, ended by LF");
             Err(Failure::File { file, line: Some(line), reason })
         }
+    }
+}
+
+/// Makes all that is routed new work, which passes by a draining node as by one that is down.
+pub(crate) fn pass_by_draining<S: Scheme, L: Layout<S::Point>>(table: &Table<(), S, L>) {
+    for node in table.nodes().filter(|node| node.health() == State::Draining) {
+        node.set_health(State::Down);
     }
 }
 

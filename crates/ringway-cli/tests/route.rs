@@ -300,7 +300,11 @@ fn states_and_pins_of_the_file_count() {
     let states = ZONES.replace("zone = \"b\", weight = 2", "zone = \"b\", weight = 2, state = \"down\"");
     let states = states.replace("id = \"a2\"", "id = \"a2\", state = \"draining\"");
     let states = directory.file("states.toml", states);
-    assert_eq!(nodes_of(&states, &[]), nodes_of(&cluster, &["--down", "b1"]), "draining nodes take what they have");
+    // Whether the file or a switch says so makes no difference.
+    let neither = nodes_of(&cluster, &["--down", "b1", "--down", "a2"]);
+    assert_eq!(nodes_of(&states, &[]), neither, "draining nodes take nothing new");
+    assert_eq!(nodes_of(&cluster, &["--down", "b1", "--draining", "a2"]), neither);
+    assert_eq!(nodes_of(&states, &["--draining", "a2"]), neither);
     let both = nodes_of(&cluster, &["--down", "b1", "--down", "a2", "--down", "c1"]);
     assert_eq!(nodes_of(&states, &["--draining", "c1"]), both, "and nothing new");
     let pinned = directory.file("pins.toml", format!("{ZONES}\n[[pin]]\nprefix = \"key 1\"\nnode = \"c1\"\n"));
@@ -324,5 +328,18 @@ fn wrong_routing_options_are_told() {
     assert!(text(&output.stderr).ends_with("c.toml: node \"nobody\" is not in the file; name one that is\n"));
     for wrong in [&["--replicas", "0"][..], &["--replicas", "x"], &["--distinct-zones"]] {
         assert_eq!(run_with(route(&cluster, wrong), b"").status.code(), Some(64), "{wrong:?}");
+    }
+}
+
+/// A pin to a node that has no points takes its zone's place among the replicas.
+#[test]
+fn a_pinned_node_without_points_counts_for_its_zone() {
+    let directory = Directory::new("pinned-zone");
+    let nodes = [("spare", "a", 0), ("a1", "a", 1), ("b1", "b", 1)];
+    let nodes =
+        nodes.map(|(id, zone, weight)| format!("[[node]]\nid = \"{id}\"\nzone = \"{zone}\"\nweight = {weight}\n"));
+    let cluster = directory.file("c.toml", format!("{}[[pin]]\nprefix = \"\"\nnode = \"spare\"\n", nodes.concat()));
+    for all in nodes_of(&cluster, &["--replicas", "3", "--distinct-zones"]) {
+        assert_eq!(all, ["spare", "b1", "a1"]);
     }
 }
