@@ -9,7 +9,7 @@ use crate::table::Table;
 /// How evenly a table spreads keys over its nodes, from exact shares.
 ///
 /// A node's *fair share* is its weight over the weight of all. What is measured against it is the share of the circle that
-/// its points own, which is what it gets of well-hashed keys.
+/// its points own, which is what it gets of well-hashed keys. [Pins](crate::Pins) and states of nodes aren't counted.
 ///
 /// ```
 /// use ringway::{Balance, NodeSpec, Ring};

@@ -194,7 +194,7 @@ impl fmt::Display for DeltaError {
         match self {
             Self::Node(error) => error.fmt(f),
             Self::DuplicateId { id } => write!(f, "node \"{id}\" is there already; change it or use another id"),
-            Self::UnknownId { id } => write!(f, "node \"{id}\" is not in the ring; add it first"),
+            Self::UnknownId { id } => write!(f, "node \"{id}\" is not in the ring; name one that is"),
             Self::Conflict { id } => {
                 write!(f, "node \"{id}\" is added, removed or changed by more than one entry; use one batch for each")
             }

@@ -16,6 +16,9 @@ use crate::table::Table;
 ///
 /// Nodes are the same if their ids are. An owner is `None` where a table has no points.
 ///
+/// Rings are compared: the points and who owns them. [Pins](crate::Pins) and states of nodes aren't part of it, though they
+/// decide where keys go: a key whose pin changes moves without an arc, and a pinned key stays though its arc moves.
+///
 /// ```
 /// use ringway::{Delta, Limits, NodeSpec, Plan, Ring};
 /// let old = Ring::builder().nodes(["a", "b", "c"].map(NodeSpec::new)).build_table()?;
@@ -192,7 +195,7 @@ impl<P: Point> Plan<P> {
         self.minimum
     }
 
-    /// Whether nothing moves.
+    /// Whether no arc moves.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.arcs.is_empty()

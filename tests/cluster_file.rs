@@ -305,6 +305,19 @@ fn what_is_written_reads_back() {
     }
 }
 
+/// A parser may give up at the end of the text, and the LF there begins no line.
+#[test]
+fn no_error_is_on_a_line_that_the_text_does_not_have() {
+    let deep = format!("[{}a]\n", "a.".repeat(100_000));
+    for (toml, text) in
+        [(true, &*deep), (true, "a = \n"), (true, "a = [\n1,\n"), (false, "{\"node\": [\n"), (false, "\n")]
+    {
+        let error = if toml { Cluster::parse_toml("f", text) } else { Cluster::parse_json("f", text) }.unwrap_err();
+        let line = error.place().unwrap().line;
+        assert!((1..=text.lines().count()).contains(&line), "{error}");
+    }
+}
+
 #[test]
 fn the_embedded_sample_builds() {
     let cluster = Cluster::parse_toml("embedded", EMBEDDED).unwrap();

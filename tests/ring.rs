@@ -51,7 +51,7 @@ fn a_refused_commit_changes_nothing<P: Publish>() {
     let hashed = scheme.spy().hashed.len();
     let batches = [
         (Delta::new().add(spec("d")).add(spec("a")), "node \"a\" is there already; change it or use another id"),
-        (Delta::new().remove("c").remove("x"), "node \"x\" is not in the ring; add it first"),
+        (Delta::new().remove("c").remove("x"), "node \"x\" is not in the ring; name one that is"),
         (
             Delta::new().set_weight("a", 2).set_weight("b", 70_000),
             "node \"b\": weight 70000 is above the limit of 65535",
@@ -481,6 +481,6 @@ fn errors_take_every_payload_into_a_chain() {
         Ok(())
     }
     let error = commit().expect_err("there is no such node");
-    assert_eq!(error.to_string(), "node \"x\\u{1b}[31m\\n\" is not in the ring; add it first");
+    assert_eq!(error.to_string(), "node \"x\\u{1b}[31m\\n\" is not in the ring; name one that is");
     assert!(error.source().is_none() && format!("{error:?}").contains("id: \"b\""));
 }

@@ -17,7 +17,7 @@ pub(super) fn check(file: &str, text: &str, parsed: Result<Found<'_>, SyntaxErro
     let checker = Checker { file, text, limits: &limits, node: None };
     match parsed {
         Ok(root) => checker.recorded(root),
-        Err(SyntaxError { at, message }) => Err(checker.error(at, ClusterProblem::Syntax { message })),
+        Err(error) => Err(checker.syntax(error)),
     }
 }
 

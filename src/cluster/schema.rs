@@ -36,7 +36,7 @@ pub(super) fn check(
     let checker = Checker { file, text, limits, node: None };
     match parsed {
         Ok(root) => checker.cluster(root),
-        Err(SyntaxError { at, message }) => Err(checker.error(at, ClusterProblem::Syntax { message })),
+        Err(error) => Err(checker.syntax(error)),
     }
 }
 
@@ -52,6 +52,12 @@ pub(super) struct Checker<'a> {
 impl Checker<'_> {
     pub(super) fn error(&self, at: usize, problem: ClusterProblem) -> ClusterError {
         ClusterError::new(self.file, problem).at(Place::of(self.text, at)).with_node(self.node.clone())
+    }
+
+    /// What a parser says. It may do so at the end of the text; that is on the last line, not behind its LF.
+    pub(super) fn syntax(&self, SyntaxError { at, message }: SyntaxError) -> ClusterError {
+        let last = self.text.strip_suffix('\n').map_or(self.text.len(), str::len);
+        self.error(at.min(last), ClusterProblem::Syntax { message })
     }
 
     fn cluster(&self, root: Found<'_>) -> Result<Cluster, ClusterError> {

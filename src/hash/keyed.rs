@@ -232,8 +232,11 @@ pub enum SecretError {
 impl fmt::Display for SecretError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotHex { from, bytes: 32 } => {
+                write!(f, "a secret is 32 hexadecimal digits, not all 32 bytes of {from} are; give 0 to 9 and a to f")
+            }
             Self::NotHex { from, bytes } => {
-                write!(f, "a secret is 32 hexadecimal digits, {from} has {bytes} bytes or others; give 32 digits")
+                write!(f, "a secret is 32 hexadecimal digits, {from} has {bytes} bytes; give 32 digits")
             }
             Self::Read { file, reason } => {
                 write!(f, "file \"{file}\" can't be read: {reason}; give another or its rights")

@@ -33,7 +33,7 @@ const MOST: usize = 4096;
 const SEARCH: u16 = u16::MAX;
 
 /// Table of owners over the bucket index, for up to 4,096 points; 39 to 72 bytes a point together with the canonical
-/// arrays.
+/// arrays. With more points there is no table, and it is the bucket index alone.
 ///
 /// # Complexity
 /// A lookup takes one load, and in at most one of 16 of evenly spread places a [`Bucket`]'s.

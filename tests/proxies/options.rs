@@ -82,6 +82,9 @@ fn bad_options_are_refused_with_what_to_do() {
             options([("balance", text("hdr(Host) use_domain_only"))]),
             "balance: \"hdr(Host) use_domain_only\" is",
         ),
+        ("haproxy-chash", options([("balance", text("hdr()"))]), "balance: \"hdr()\" is not reproduced"),
+        ("haproxy-chash", options([("balance", text("hdr("))]), "balance: \"hdr(\" is not reproduced"),
+        ("haproxy-chash", options([("balance", text("rdp-cookie()"))]), "balance: \"rdp-cookie()\" is not reproduced"),
         ("haproxy-chash", options([("avalanche", text("yes"))]), "avalanche: \"yes\" is text; give a boolean"),
         (
             "envoy-ring-hash",
@@ -265,8 +268,11 @@ fn secrets_come_from_files_and_variables() {
 
     // Set by cargo for every test, and no secret.
     let error = named("keyed", options([("secret_env", "CARGO_PKG_NAME".into())])).unwrap_err();
-    let message = "secret_env: a secret is 32 hexadecimal digits, environment variable \"CARGO_PKG_NAME\" has 7 bytes or others; \
-                   give 32 digits";
+    let message = "secret_env: a secret is 32 hexadecimal digits, environment variable \"CARGO_PKG_NAME\" has 7 bytes; give 32 digits";
+    assert_eq!(error, message);
+    // As long as a secret is, with letters that are no digits.
+    let error = named("keyed", options([("secret", "zz112233445566778899aabbccddeeff".into())])).unwrap_err();
+    let message = "secret: a secret is 32 hexadecimal digits, not all 32 bytes of the text are; give 0 to 9 and a to f";
     assert_eq!(error, message);
     for name in ["RINGWAY_NO_SUCH_VARIABLE", "", "a=b", "a\0b"] {
         assert!(matches!(Secret::from_env(name), Err(SecretError::NotSet { .. })), "{name:?}");

@@ -10,10 +10,11 @@ use serde_json::json;
 
 use crate::{Failure, load_cluster};
 
-/// Show each node's exact share of the keys
+/// Show each node's exact share of the circle
 ///
 /// For each node its weight, points, exact share of the circle, and that share over the fair one (weight over the weight of
-/// all); then the spread (the largest share over its fair share), the standard deviation from the fair share, and both
+/// all). Keys that are hashed well follow these shares; pins, and states of nodes whose points stay, aren't counted. Then
+/// the spread (the largest share over its fair share), the standard deviation from the fair share, and both
 /// fingerprints. Without --cluster, of the embedded sample.
 ///
 /// json: {"schema":"ringway-balance/1","scheme":"…","circle":"4294967296","nodes":[{"id":"a","weight":1,"points":512,

@@ -53,7 +53,7 @@ pub struct Args {
     format: Format,
     /// The file; - is standard input
     file: PathBuf,
-    /// Which upstream, pool, backend or cluster, if there are several
+    /// Which upstream, pool, backend or cluster, if there are several; http/NAME or stream/NAME if nginx has two of a name
     #[arg(long)]
     name: Option<String>,
     /// Print JSON, not TOML

@@ -31,7 +31,7 @@ pub enum Layouts {
     Stree,
     /// The bucket index over the sorted array
     Bucket,
-    /// The direct table, for up to 4,096 points
+    /// The direct table for up to 4,096 points, the bucket index for more
     Direct,
 }
 

@@ -26,8 +26,8 @@ use crate::{Failure, Layouts, say};
 /// the system chose, LF. The last TAB splits; the last line may lack its LF.
 ///
 /// Prints "path matched/total" for each case, below it the first keys that differ, and as the last line "N passed, M
-/// failed". A case passes if every key matches. A folder without cases, and a file that is malformed, count as failed;
-/// the reason goes to standard error.
+/// failed". A case passes if every key matches. A folder without cases, one of the two files without the other, and a file
+/// that is malformed, count as failed; the reason goes to standard error.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -100,10 +100,11 @@ fn find(root: &Path) -> Vec<Result<PathBuf, Failure>> {
                 let has = |name: &str| entries.iter().any(|path| path.file_name().is_some_and(|file| file == name));
                 match (has(CLUSTER), has(VECTORS)) {
                     (true, true) => found.push((folder.clone(), Ok(folder.clone()))),
-                    // Not the other way round: a file named cluster.json needn't be a recording.
-                    (false, true) => {
-                        let reason = format!("there is no {CLUSTER} beside it");
-                        let file = folder.join(VECTORS).display().to_string();
+                    // Half a case is an error: a recording that lost its vectors mustn't pass for none.
+                    (cluster, vectors) if cluster || vectors => {
+                        let (there, missing) = if cluster { (CLUSTER, VECTORS) } else { (VECTORS, CLUSTER) };
+                        let reason = format!("there is no {missing} beside it");
+                        let file = folder.join(there).display().to_string();
                         found.push((folder.clone(), Err(Failure::File { file, line: None, reason })));
                     }
                     _ => {}

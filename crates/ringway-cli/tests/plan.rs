@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Output;
 
 use common::{Directory, ringway, run_with, text};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn run(args: &[&dyn AsRef<Path>]) -> Output {
     let args: Vec<_> = args.iter().map(|arg| arg.as_ref().as_os_str().to_owned()).collect();
@@ -71,6 +71,9 @@ fn a_plan_of_no_change_ends_with_0() {
     assert_eq!(output.status.code(), Some(0));
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&plan["moved"], &plan["minimum"], &plan["moves"]), (&"0".into(), &"0".into(), &Value::Array(vec![])));
+    assert_eq!((&plan["pins"], &plan["states"]), (&Value::Array(vec![]), &Value::Array(vec![])));
+    let output = run(&[&"plan", &old, &new]);
+    assert!(text(&output.stdout).ends_with("\nnothing moves\n"), "{}", text(&output.stdout));
 
     let empty = directory.file("empty.toml", "");
     let output = run(&[&"plan", &empty, &old, &"--json"]);
@@ -78,6 +81,76 @@ fn a_plan_of_no_change_ends_with_0() {
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(plan["moved"], "4294967296");
     assert!(plan["moves"].as_array().unwrap().iter().all(|flow| flow["from"].is_null()));
+}
+
+#[test]
+fn a_plan_tells_of_pins_and_states() {
+    let directory = Directory::new("plan-beyond");
+    let nodes = cluster(&[("a", 1), ("b", 1), ("c", 1)]);
+    let pin = |field: &str, text: &str, node: &str| format!("[[pin]]\n{field} = \"{text}\"\nnode = \"{node}\"\n");
+    let down = |nodes: &str, id: &str, state: &str| {
+        nodes.replace(&format!("id = \"{id}\"\n"), &format!("id = \"{id}\"\nstate = \"{state}\"\n"))
+    };
+    let keys: String = (0..300).map(|n| format!("key:{n}\n")).collect();
+    let pins = |list: &[String]| nodes.clone() + &list.concat();
+    let kept = pin("prefix", "kept", "a");
+    for (old, new, expected_pins, expected_states) in [
+        (nodes.clone(), pins(&[pin("prefix", "", "a")]), json!([{"prefix": "", "old": null, "new": "a"}]), json!([])),
+        (
+            pins(&[pin("prefix_hex", "ff", "b"), pin("key", "key:1", "a"), pin("prefix", "key", "a"), kept.clone()]),
+            pins(&[kept.clone(), pin("prefix", "key", "c")]),
+            json!([
+                {"key": "key:1", "old": "a", "new": null},
+                {"prefix": "key", "old": "a", "new": "c"},
+                {"prefix_hex": "ff", "old": "b", "new": null},
+            ]),
+            json!([]),
+        ),
+        (
+            down(&nodes, "c", "draining"),
+            down(&nodes, "a", "down"),
+            json!([]),
+            json!([{"node": "a", "old": "up", "new": "down"}, {"node": "c", "old": "draining", "new": "up"}]),
+        ),
+    ] {
+        let old = directory.file("old.toml", old);
+        let new = directory.file("new.toml", new);
+        assert_ne!(owners(&old, &keys), owners(&new, &keys), "keys move");
+        let output = run(&[&"plan", &old, &new, &"--json"]);
+        let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&plan["pins"], &plan["states"]), (&expected_pins, &expected_states));
+        assert_eq!((&plan["moved"], output.status.code()), (&"0".into(), Some(2)));
+        let output = run(&[&"plan", &old, &new]);
+        assert_eq!(output.status.code(), Some(2));
+        let shown = text(&output.stdout);
+        assert!(shown.contains("keys move beyond the ring") && !shown.contains("nothing moves"), "{shown}");
+        for change in expected_states.as_array().unwrap() {
+            let line = |part: &str| change[part].as_str().unwrap().to_owned();
+            let line = format!("\nstate of {}: {} to {}\n", line("node"), line("old"), line("new"));
+            assert!(shown.contains(&line), "{shown}");
+        }
+        assert_eq!(shown.matches("\npin of ").count(), expected_pins.as_array().unwrap().len());
+    }
+
+    // A node that joins out of service takes arcs and no keys; where a state moves points, the arcs say it all.
+    let old = directory.file("old.toml", cluster(&[("a", 1), ("b", 1)]));
+    let new = directory.file("new.toml", down(&nodes, "c", "down"));
+    assert_eq!(owners(&old, &keys), owners(&new, &keys));
+    let states = |old: &Path, new: &Path| {
+        let output = run(&[&"plan", &old, &new, &"--json"]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_ne!(plan["moved"], "0");
+        plan["states"].clone()
+    };
+    assert_eq!(states(&old, &new), json!([{"node": "c", "old": null, "new": "down"}]));
+    assert_eq!(states(&new, &old), json!([{"node": "c", "old": "down", "new": null}]));
+    let rebuilt = |nodes: &str| format!("scheme = \"libketama\"\n{nodes}");
+    let old = directory.file("old.toml", rebuilt(&nodes));
+    let new = directory.file("new.toml", rebuilt(&down(&nodes, "c", "down")));
+    assert_eq!(states(&old, &new), json!([]));
+    let shown = run(&[&"plan", &old, &new]);
+    assert!(!text(&shown.stdout).contains("beyond"), "{}", text(&shown.stdout));
 }
 
 #[test]
@@ -112,6 +185,12 @@ fn balance_adds_up() {
     assert!(close(&balance["deviation"], deviation));
     assert_eq!(balance["placement"].as_str().unwrap().len(), 32);
 
+    let help = run(&[&"balance", &"--help"]);
+    let help = text(&help.stdout);
+    assert!(
+        help.contains("share of the circle") && !help.contains("share of the keys") && help.contains("pins"),
+        "{help}"
+    );
     let output = run(&[&"balance"]);
     assert!(output.status.success() && text(&output.stdout).contains("spread"));
 }

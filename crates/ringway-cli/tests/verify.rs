@@ -116,12 +116,14 @@ fn what_is_malformed_is_named_and_fails() {
     }
     let alone = directory.folder("alone");
     directory.file("alone/vectors.tsv", &vectors);
+    let lost = directory.folder("lost");
+    directory.file("lost/cluster.json", &cluster);
     let empty = directory.folder("empty");
     let missing = empty.join("missing");
     let good = recorded().join("nginx").join(CASE);
-    let output = verify([&alone, &empty, &missing, &good]);
+    let output = verify([&alone, &empty, &missing, &good, &lost]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stdout).ends_with("1 passed, 3 failed\n"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).ends_with("1 passed, 4 failed\n"), "{}", text(&output.stdout));
     let errors: Vec<&str> = text(&output.stderr).lines().collect();
     assert_eq!(errors[0], format!("ringway: {}/vectors.tsv: there is no cluster.json beside it", alone.display()));
     assert_eq!(
@@ -129,6 +131,14 @@ fn what_is_malformed_is_named_and_fails() {
         format!("ringway: {}: there is no folder with cluster.json and vectors.tsv in it", empty.display())
     );
     assert!(errors[2].starts_with(&format!("ringway: {}: can't be read: ", missing.display())), "{}", errors[2]);
+    assert_eq!(errors[3], format!("ringway: {}/cluster.json: there is no vectors.tsv beside it", lost.display()));
+    // Beside a sound case, too.
+    directory.folder("lost/sound");
+    directory.file("lost/sound/cluster.json", &cluster);
+    directory.file("lost/sound/vectors.tsv", &vectors);
+    let output = verify([&lost]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).ends_with("1 passed, 1 failed\n"), "{}", text(&output.stdout));
     assert_eq!(verify::<&str>([]).status.code(), Some(64));
 }
 

@@ -4,6 +4,7 @@
 //! stand in double quotes, and are refused. Sections and their defaults are `src/cfgparse.c`; the words of a server
 //! `src/server.c`, those of `balance` and `hash-type` `src/backend.c` and `src/cfgparse-listen.c`. Versions 2.6 to 3.2.
 
+mod expression;
 mod words;
 
 use std::collections::HashMap;
@@ -296,18 +297,32 @@ impl Proxy {
 
     fn balance(&mut self, words: &[String], line: usize) -> Result<(), ImportError> {
         let algorithm = words.first().map_or("", String::as_str);
-        let (kind, argument) = algorithm.split_once('(').unwrap_or((algorithm, ""));
-        let argument = shown(argument.trim_end_matches(')'));
+        let (kind, argument) = match algorithm.split_once('(') {
+            Some((kind, rest)) => (kind, Some(rest)),
+            None => (algorithm, None),
+        };
+        // HAProxy refuses an empty name; what stands behind the parenthesis it passes over, which nobody means.
+        let name =
+            argument.and_then(|rest| rest.strip_suffix(')')).filter(|name| !name.is_empty() && !name.contains(')'));
         let more = words.get(1..).unwrap_or_default();
         let refused =
             |what: &str, why: &str| Err(ImportProblem::not_reproducible(format!("\"{}\"", shown(what)), why).at(line));
         let note = match (kind, more) {
+            ("hdr" | "rdp-cookie", _) if name.is_none() && (kind == "hdr" || argument.is_some()) => {
+                let wanted = format!("{kind} with a name in parentheses");
+                return Err(ImportProblem::value("balance", &words.join(" "), wanted).at(line));
+            }
             ("hdr", []) => {
                 self.imported.set("header", true);
-                format!("keys are the values of the header \"{argument}\"; of a list, the first")
+                let header = shown(name.unwrap_or_default());
+                format!("keys are the values of the header \"{header}\"; of a list, the first")
             }
             ("hdr", [option, ..]) if option == "use_domain_only" => {
                 return refused(option, "what is hashed is cut out of the value by HAProxy, and not here");
+            }
+            ("uri" | "url_param" | "hash", _) if argument.is_some() => {
+                let name = shown(&words.join(" "));
+                return Err(ImportProblem::Unknown { kind: "balance", name }.at(line));
             }
             ("uri", []) => "keys are paths, without the query".to_owned(),
             ("uri", [whole]) if whole == "whole" => "keys are paths with the query".to_owned(),
@@ -315,8 +330,19 @@ impl Proxy {
                 return refused(&more.join(" "), "what is hashed is cut out of the path by HAProxy, and not here");
             }
             ("url_param", [parameter, ..]) => format!("keys are the values of the parameter \"{}\"", shown(parameter)),
-            ("rdp-cookie", []) => format!("keys are the values of the RDP cookie \"{argument}\""),
-            ("hash", [_, ..]) => format!("keys are the values of \"{}\"", shown(&more.join(" "))),
+            ("rdp-cookie", []) => {
+                let cookie = shown(name.unwrap_or("mstshash"));
+                format!("keys are the values of the RDP cookie \"{cookie}\"")
+            }
+            ("hash", [_, ..]) => {
+                let expression = more.join(" ");
+                if !expression::is_text(&expression) {
+                    let why = "only expressions whose values are known to be text are taken; of others HAProxy hashes \
+                               the bytes of numbers and addresses";
+                    return refused(&format!("balance hash {expression}"), why);
+                }
+                format!("keys are the values of \"{}\"", shown(&expression))
+            }
             ("source", _) => {
                 return refused("balance source", "keys would be the bytes of the clients' addresses, not text");
             }

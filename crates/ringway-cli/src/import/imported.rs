@@ -105,6 +105,11 @@ pub(super) fn number(of: &str, text: &str, least: u32, most: u32, line: usize) -
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
         Ok(number) if digits && (least..=most).contains(&number) => Ok(number),
-        _ => Err(ImportProblem::value(of, text, format!("an integer from {least} to {most}")).at(line)),
+        _ => Err(ImportProblem::value(of, text, integer(least, most)).at(line)),
     }
+}
+
+/// What [`number`] takes.
+pub(super) fn integer(least: u32, most: u32) -> String {
+    format!("an integer from {least} to {most}")
 }

@@ -5,13 +5,15 @@
 //! counted, not entered by recursion. What the words mean is `src/http/ngx_http_upstream.c`
 //! (`ngx_http_upstream_server`) and `src/http/modules/ngx_http_upstream_hash_module.c`.
 
+use std::collections::{HashMap, HashSet};
+
 use ringway::{NodeSpec, State};
 
 use super::imported::{Imported, Nodes, number, pick};
 use super::problem::{ImportError, ImportProblem, shown};
 
 pub(super) fn import(text: &str, name: Option<&str>) -> Result<Imported, ImportError> {
-    let upstream = pick("upstream", upstreams(text)?, |upstream| &upstream.name, name)?;
+    let upstream = choose(upstreams(text)?, name)?;
     let mut imported = Imported::new("nginx-chash");
     let mut nodes = Nodes::default();
     let mut hash: Option<usize> = None;
@@ -25,6 +27,10 @@ pub(super) fn import(text: &str, name: Option<&str>) -> Result<Imported, ImportE
                     return Err(ImportProblem::Repeated { what: "\"hash\"".to_owned(), first }.at(line));
                 }
                 match values {
+                    [key, _] if has_variable(key, "binary_remote_addr") => {
+                        let why = "keys would be the bytes of the clients' addresses, not text";
+                        return Err(ImportProblem::not_reproducible("\"$binary_remote_addr\"", why).at(line));
+                    }
                     [key, consistent] if consistent == "consistent" => {
                         imported.note(line, format!("keys are the values of \"{}\"", shown(key)));
                     }
@@ -104,9 +110,41 @@ fn server(line: usize, values: &[String], hashed: bool, imported: &mut Imported)
     Ok(node.with_weight(weight))
 }
 
+/// Whether a text names a variable, as `$name` or `${name}`.
+fn has_variable(text: &str, name: &str) -> bool {
+    text.split('$').skip(1).any(|rest| {
+        let (rest, end) = match rest.strip_prefix('{') {
+            Some(rest) => (rest, rest.find('}')),
+            None => (rest, rest.find(|next: char| !next.is_ascii_alphanumeric() && next != '_')),
+        };
+        rest[..end.unwrap_or(rest.len())].eq_ignore_ascii_case(name)
+    })
+}
+
+/// The upstream of a name. `http` and `stream` may each have one; those are called `http/name` and `stream/name`.
+fn choose(mut upstreams: Vec<Upstream>, asked: Option<&str>) -> Result<Upstream, ImportError> {
+    let mut blocks: HashMap<String, HashSet<String>> = HashMap::new();
+    for Upstream { name, block, .. } in &upstreams {
+        blocks.entry(name.clone()).or_default().insert(block.clone());
+    }
+    let shared = |name: &str| blocks.get(name).is_some_and(|blocks| blocks.len() > 1);
+    for upstream in upstreams.iter_mut().filter(|upstream| shared(&upstream.name) && !upstream.block.is_empty()) {
+        upstream.label = format!("{}/{}", upstream.block, upstream.name);
+    }
+    if let Some(name) = asked.filter(|name| shared(name)) {
+        upstreams.retain(|upstream| upstream.name == name);
+        return pick("upstream", upstreams, |upstream| &upstream.label, None);
+    }
+    pick("upstream", upstreams, |upstream| &upstream.label, asked)
+}
+
 struct Upstream {
     line: usize,
     name: String,
+    /// The name of the block around it; empty if there is none.
+    block: String,
+    /// What picks it.
+    label: String,
     directives: Vec<Directive>,
 }
 
@@ -121,8 +159,8 @@ fn upstreams(text: &str) -> Result<Vec<Upstream>, ImportError> {
     let mut words = Words { text, at: 0, line: 1 };
     let mut upstreams = Vec::new();
     let mut current: Option<Upstream> = None;
-    // The lines on which blocks begin that aren't closed.
-    let mut open = Vec::new();
+    // The blocks that aren't closed, with the lines on which they begin.
+    let mut open: Vec<(usize, String)> = Vec::new();
     let mut included = None;
     while let Some((directive, end)) = words.directive()? {
         let Directive { line, words } = &directive;
@@ -137,10 +175,12 @@ fn upstreams(text: &str) -> Result<Vec<Upstream>, ImportError> {
                 return Err(ImportProblem::Unknown { kind: "block in an upstream", name: shown(&words[0]) }.at(*line));
             }
             End::Open => {
-                open.push(*line);
+                let around = open.last().map_or(String::new(), |(_, block)| block.clone());
+                open.push((*line, words[0].clone()));
                 match &words[..] {
                     [block, name] if block == "upstream" => {
-                        current = Some(Upstream { line: *line, name: name.clone(), directives: Vec::new() });
+                        let (name, label) = (name.clone(), name.clone());
+                        current = Some(Upstream { line: *line, name, block: around, label, directives: Vec::new() });
                     }
                     [block, ..] if block == "upstream" => {
                         let reason = "an upstream has one name".to_owned();
@@ -160,7 +200,7 @@ fn upstreams(text: &str) -> Result<Vec<Upstream>, ImportError> {
             },
         }
     }
-    if let Some(line) = open.pop() {
+    if let Some((line, _)) = open.pop() {
         return Err(ImportProblem::Syntax("the block that begins here has no \"}\"".to_owned()).at(line));
     }
     if let (true, Some(line)) = (upstreams.is_empty(), included) {

@@ -23,6 +23,11 @@ fn all_refused(format: Format, cases: &[(&str, &str)]) {
 fn nginx_refusals_have_line_and_reason() {
     let in_upstream = |lines: &str| format!("upstream u {{\n{lines}\n}}");
     for (lines, expected) in [
+        (
+            "server a;\nhash $binary_remote_addr consistent;",
+            "3: \"$binary_remote_addr\" can't be reproduced: keys would be",
+        ),
+        ("server a;\nhash \"x${binary_remote_addr}y\" consistent;", "3: \"$binary_remote_addr\" can't be reproduced"),
         ("server a;\nleast_conn;", "3: \"least_conn\" can't be reproduced: only \"hash … consistent\""),
         ("server a;\nip_hash;", "3: \"ip_hash\" can't be reproduced"),
         ("server a;\nhash $x;", "3: \"hash\" can't be reproduced: without \"consistent\""),
@@ -129,6 +134,12 @@ fn haproxy_refusals_have_line_and_reason() {
         ("balance source\nserver a b", "2: \"balance source\" can't be reproduced: keys would be the bytes"),
         ("balance hdr(h) use_domain_only\nserver a b", "2: \"use_domain_only\" can't be reproduced"),
         ("balance uri depth 3\nserver a b", "2: \"depth 3\" can't be reproduced"),
+        ("balance hdr\nserver a b", "2: balance: \"hdr\" isn't hdr with a name in parentheses"),
+        ("balance hdr()\nserver a b", "2: balance: \"hdr()\" isn't hdr with a name"),
+        ("balance hdr(x\nserver a b", "2: balance: \"hdr(x\" isn't hdr with a name"),
+        ("balance rdp-cookie()\nserver a b", "2: balance: \"rdp-cookie()\" isn't rdp-cookie with a name"),
+        ("balance uri(x)\nserver a b", "2: unknown balance \"uri(x)\""),
+        ("balance hash src\nserver a b", "2: \"balance hash src\" can't be reproduced: only expressions"),
         ("balance foo\nserver a b", "2: unknown balance \"foo\""),
         ("server a b", "1: backend \"b\" has no \"balance\""),
         ("balance uri\nserver a b", "1: backend \"b\" has no \"hash-type consistent\""),
@@ -199,7 +210,7 @@ fn envoy_refusals_have_line_and_reason() {
         ("ring_hash_lb_config: {hash_function: MD5}", "2: hash_function: \"MD5\" isn't XX_HASH or MURMUR_HASH_2"),
         (
             "ring_hash_lb_config: {minimum_ring_size: 8388609}",
-            "2: minimum_ring_size: \"8388609\" isn't an integer from 1",
+            "2: minimum_ring_size: \"8388609\" isn't an integer from 0",
         ),
         (
             "ring_hash_lb_config: {minimum_ring_size: 9, maximum_ring_size: 8}",
@@ -213,6 +224,14 @@ fn envoy_refusals_have_line_and_reason() {
         (
             "common_lb_config:\n  consistent_hashing_lb_config: {hash_balance_factor: 150}",
             "3: \"hash_balance_factor 150\" can't be reproduced",
+        ),
+        (
+            "ring_hash_lb_config: {use_hostname_for_hashing: [x]}",
+            "2: use_hostname_for_hashing: \"a list\" isn't true or",
+        ),
+        (
+            "common_lb_config: {healthy_panic_threshold: {value: {}}}",
+            "2: healthy_panic_threshold: \"a table\" isn't an integer from 0 to 100",
         ),
         ("load_balancing_policy: {policies: []}", "2: there is no policy in it"),
         (
@@ -250,8 +269,16 @@ fn envoy_refusals_have_line_and_reason() {
             "3: 1 endpoints out of service of 1 can't",
         ),
         (
-            "{endpoint: {address: {pipe: {path: /a}}}, metadata: {filter_metadata: {envoy.lb: {hash_key: [1]}}}}",
-            "6: hash_key: ",
+            "{endpoint: {address: {pipe: {path: /a}}}, metadata: {filter_metadata: {envoy.lb: {hash_key: 1.5}}}}",
+            "6: hash_key: \"1.5\" isn't text to every version of Envoy",
+        ),
+        (
+            "{endpoint: {address: {pipe: {path: /a}}}, metadata: {filter_metadata: {envoy.lb: {hash_key: 08}}}}",
+            "6: hash_key: \"08\" isn't text to every version of Envoy",
+        ),
+        (
+            "{endpoint: {address: {pipe: {path: /a}}}, load_balancing_weight: {value: 3}}",
+            "6: load_balancing_weight: \"a table\" isn't an integer from 1 to 4294967295",
         ),
         ("{endpoint: {address: {pipe: {path: ''}}}}", "6: server: \"\" isn't text of 1"),
         ("{endpoint_name: x}", "6: \"endpoint_name\" can't be reproduced"),
@@ -275,6 +302,134 @@ fn envoy_refusals_have_line_and_reason() {
             ),
         ],
     );
+}
+
+/// The type of each expression is that of HAProxy's manual, chapters 7.3.1 to 7.3.6.
+#[test]
+fn haproxy_hashes_text_alone() {
+    let imported = |expression: &str| {
+        let text = format!("backend b\nbalance hash {expression}\nhash-type consistent\nserver a b");
+        read(Format::Haproxy, &text, None).map_err(|error| error.to_string())
+    };
+    for text in [
+        "req.hdr(x)",
+        "path",
+        "url_param(a)",
+        "path,lower",
+        "req.cook(s),field(1,:),upper",
+        "src,lower",
+        "hdr(x) lower",
+        "req.hdr(x),crc32,hex",
+        "str(a)",
+        "req.hdr(\\\"a,b\\\"),word(1,\\,)",
+    ] {
+        assert!(imported(text).is_ok(), "{text}: {:?}", imported(text));
+    }
+    for other in [
+        "src",
+        "src,ipmask(24)",
+        "dst_port",
+        "path,crc32",
+        "req.hdr(x),xxh32(1)",
+        "req.hdr(x),length",
+        "url32",
+        "req.body",
+        "path,sha1",
+        "req.hdr_ip(x)",
+        "var(txn.x)",
+        "path,lower,djb2",
+        "hdr(x",
+        "hdr(x)y",
+        "hdr(x))",
+        ",",
+        "path lower djb2",
+        "src,strcmp(a),lower)",
+        "rand",
+    ] {
+        let message = imported(other).unwrap_err();
+        assert!(message.starts_with(&format!("2: \"balance hash {other}\" can't be reproduced")), "{message}");
+    }
+    let noted = |balance: &str| {
+        let text = format!("backend b\nbalance {balance}\nhash-type consistent\nserver a b");
+        read(Format::Haproxy, &text, None).unwrap().notes[0].1.clone()
+    };
+    assert_eq!(noted("rdp-cookie"), "keys are the values of the RDP cookie \"mstshash\"");
+    assert_eq!(noted("rdp-cookie(x)"), "keys are the values of the RDP cookie \"x\"");
+}
+
+/// `http` and `stream` may each have an upstream of one name.
+#[test]
+fn nginx_upstreams_of_one_name_are_picked_by_their_block() {
+    let text = "http { upstream b { hash $a consistent; server h; } upstream c { hash $a consistent; server c; } }
+        stream { upstream b { hash $a consistent; server s; } }";
+    let picked = |name: &str| read(Format::Nginx, text, Some(name)).unwrap().nodes[0].id().to_owned();
+    assert_eq!(["http/b", "stream/b", "c"].map(picked), ["h", "s", "c"]);
+    let expected = "there is more than one upstream; pick by --name; there are http/b, ";
+    assert_eq!(refused(Format::Nginx, text, Some("b")), format!("{expected}stream/b"));
+    assert_eq!(refused(Format::Nginx, text, None), format!("{expected}c, stream/b"));
+    let twice = text.replace("upstream c", "upstream b");
+    assert_eq!(refused(Format::Nginx, &twice, Some("http/b")), "there is more than one upstream \"http/b\"; leave one");
+}
+
+/// What Envoy makes of a `hash_key` without quotes: `parseYamlNode` for YAML, any JSON parser for JSON.
+#[test]
+fn envoy_hashes_by_a_hash_key_that_is_text_alone() {
+    let imported = |key: &str, json: bool| {
+        let cluster = format!(
+            "{{\"lb_policy\": \"RING_HASH\", \"load_assignment\": {{\"endpoints\": [{{\"lb_endpoints\": [{{\"endpoint\": \
+             {{\"address\": {{\"pipe\": {{\"path\": \"/a\"}}}}}}, \"metadata\": {{\"filter_metadata\": {{\"envoy.lb\": \
+             {{\"hash_key\": {key}}}}}}}}}]}}]}}}}"
+        );
+        // A comment makes it YAML.
+        read(Format::Envoy, &if json { cluster } else { cluster + " # YAML" }, None).unwrap()
+    };
+    let texts = [
+        ("'1'", "1"),
+        ("\"true\"", "true"),
+        ("a1", "a1"),
+        ("tRue", "tRue"),
+        ("2147483648", "2147483648"),
+        ("0x1FFFFFFFF", "8589934591"),
+        ("-2147483649", "-2147483649"),
+        ("+-5", "+-5"),
+        ("1.2.3.4", "1.2.3.4"),
+        ("inf", "inf"),
+    ];
+    for (key, expected) in texts {
+        let imported = imported(key, false);
+        assert_eq!(imported.nodes[0].info().attribute("hash_key"), Some(expected), "{key}");
+        assert!(imported.notes.is_empty());
+    }
+    let yaml = ["1", "-7", "+7", "0x10", "017", "2147483647", "true", "No", "OFF", "y", "[a]", "{a: b}"]
+        .map(|key| (key, false));
+    let json = ["5", "5.5", "2147483648", "true", "[\"a\"]", "{}"].map(|key| (key, true));
+    for (key, json) in yaml.into_iter().chain(json) {
+        let imported = imported(key, json);
+        assert_eq!(imported.nodes[0].info().attribute("hash_key"), None, "{key}");
+        assert!(imported.notes[0].1.starts_with("the \"hash_key\" isn't text"), "{key}: {:?}", imported.notes);
+    }
+    for key in ["null", "\"\""] {
+        assert!(
+            imported(key, true).notes.is_empty() && imported(key, true).nodes[0].info().attribute("hash_key").is_none()
+        );
+    }
+}
+
+/// Envoy takes 0, for a ring of as many points as the weights ask for.
+#[test]
+fn envoy_takes_a_minimum_ring_size_of_0() {
+    let size = |sizes: &str| {
+        format!(
+            "lb_policy: RING_HASH\nring_hash_lb_config: {{{sizes}}}\nload_assignment: {{endpoints: [{{lb_endpoints: \
+             [{{endpoint: {{address: {{pipe: {{path: /a}}}}}}}}]}}]}}"
+        )
+    };
+    let imported = read(Format::Envoy, &size("minimum_ring_size: 0"), None).unwrap();
+    assert!(imported.options.iter().any(|(name, value)| name == "minimum_ring_size" && *value == 0u32.into()));
+    assert!(cluster("file", imported).is_ok());
+    assert!(read(Format::Envoy, &size("minimum_ring_size: 0, maximum_ring_size: 0"), None).is_ok());
+    let message = refused(Format::Envoy, &size("maximum_ring_size: 0"), None);
+    assert!(message.starts_with("2: minimum_ring_size: \"1024\" isn't at most maximum_ring_size, 0"), "{message}");
 }
 
 /// An alias that stands for much, in many places.

@@ -44,22 +44,23 @@ pub(super) struct Tree {
     /// How many fields and items may still be looked at: an alias costs little to write and much to follow.
     left: Cell<usize>,
     pub(super) root: Value,
+    /// Whether the text is JSON, in which quotes alone make text.
+    pub(super) json: bool,
 }
 
 impl Tree {
     /// Parses a text of one document.
     pub(super) fn parse(text: &str) -> Result<Self, ImportError> {
-        if text.trim_start().starts_with(['{', '[']) && text.contains('\t') {
+        let json =
+            text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        if json && text.contains('\t') {
             // In sound JSON no tab is inside a text. What isn't JSON may still be YAML, in which tabs may stand.
-            let json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-            if json {
-                return Self::of(&text.replace('\t', " "));
-            }
+            return Self::of(&text.replace('\t', " "), json);
         }
-        Self::of(text)
+        Self::of(text, json)
     }
 
-    fn of(text: &str) -> Result<Self, ImportError> {
+    fn of(text: &str, json: bool) -> Result<Self, ImportError> {
         let mut builder = Builder { nodes: Vec::new(), open: Vec::new(), root: None, anchors: HashMap::new() };
         for event in Parser::new_from_str(text) {
             let (event, span) =
@@ -70,7 +71,7 @@ impl Tree {
             Some(root) => {
                 // Without aliases each value is looked at a few times.
                 let left = builder.nodes.len().saturating_mul(8).max(1 << 16);
-                Ok(Self { nodes: builder.nodes, left: Cell::new(left), root })
+                Ok(Self { nodes: builder.nodes, left: Cell::new(left), root, json })
             }
             None => Err(ImportProblem::Missing("the file is empty".to_owned()).into()),
         }
@@ -160,14 +161,25 @@ impl Tree {
         }
     }
 
+    /// The text of a scalar, and whether it stands there without quotes; `None` of a list or a table.
+    pub(super) fn scalar(&self, value: Value) -> Option<(&str, bool)> {
+        match &self.node(value).kind {
+            Kind::Scalar(text, plain) => Some((text, *plain)),
+            _ => None,
+        }
+    }
+
     pub(super) fn number(&self, value: Value, of: &str, least: u32, most: u32) -> Result<u32, ImportError> {
-        super::imported::number(of, self.text(value, of)?, least, most, self.line(value))
+        match self.scalar(value) {
+            Some((text, _)) => super::imported::number(of, text, least, most, self.line(value)),
+            None => Err(self.wrong(value, of, &super::imported::integer(least, most))),
+        }
     }
 
     pub(super) fn boolean(&self, value: Value, of: &str) -> Result<bool, ImportError> {
-        match self.text(value, of)? {
-            "true" => Ok(true),
-            "false" => Ok(false),
+        match self.scalar(value) {
+            Some(("true", _)) => Ok(true),
+            Some(("false", _)) => Ok(false),
             _ => Err(self.wrong(value, of, "true or false")),
         }
     }

@@ -346,10 +346,13 @@ fn hash_type(text: &str) -> Result<(HaproxyHash, bool), OptionError> {
 fn balance(text: &str) -> Result<bool, OptionError> {
     let trimmed = text.trim_ascii();
     let word = trimmed.split(|c: char| c.is_ascii_whitespace() || c == '(').next().unwrap_or_default();
-    let header = trimmed.strip_prefix("hdr(").is_some_and(|rest| rest.find(')') == Some(rest.len() - 1));
+    let argument = &trimmed[word.len()..];
+    let name = argument.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    let named = name.is_some_and(|name| !name.is_empty() && !name.contains(')'));
     match word {
-        "hdr" if header => Ok(true),
-        "uri" | "url_param" | "hash" | "rdp-cookie" => Ok(false),
+        "hdr" if named => Ok(true),
+        "rdp-cookie" if named || argument.is_empty() => Ok(false),
+        "uri" | "url_param" | "hash" if !argument.starts_with('(') => Ok(false),
         _ => {
             let reason = format!(
                 "\"{}\" is not reproduced; give hdr(<name>), uri, url_param, hash or rdp-cookie, with the part of the \

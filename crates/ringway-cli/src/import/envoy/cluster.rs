@@ -102,8 +102,8 @@ impl<'t> Settings<'t> {
         for (name, field) in fields(tree, config.value, "the ring's configuration")? {
             let value = field.value;
             match name.as_str() {
-                "minimum_ring_size" => self.ring.minimum = Some(tree.number(value, &name, 1, MAX_RING)?),
-                "maximum_ring_size" => self.ring.maximum = Some(tree.number(value, &name, 1, MAX_RING)?),
+                "minimum_ring_size" => self.ring.minimum = Some(tree.number(value, &name, 0, MAX_RING)?),
+                "maximum_ring_size" => self.ring.maximum = Some(tree.number(value, &name, 0, MAX_RING)?),
                 "hash_function" => {
                     self.ring.murmur = match tree.text(value, &name)? {
                         "XX_HASH" | "DEFAULT_HASH" | "0" => false,
@@ -138,12 +138,13 @@ impl<'t> Settings<'t> {
                     for (name, field) in fields(tree, field.value, &name)? {
                         match name.as_str() {
                             "value" => {
-                                let text = tree.text(field.value, "healthy_panic_threshold")?;
-                                // A float by its type; whole in practice.
-                                let whole = text.strip_suffix(".0").unwrap_or(text);
                                 let of = "healthy_panic_threshold";
-                                let number = crate::import::imported::number(of, whole, 0, 100, field.line)?;
-                                self.panic_threshold = Some(number);
+                                // A float by its type; whole in practice.
+                                let whole = tree.scalar(field.value).and_then(|(text, _)| text.strip_suffix(".0"));
+                                self.panic_threshold = Some(match whole {
+                                    Some(whole) => crate::import::imported::number(of, whole, 0, 100, field.line)?,
+                                    None => tree.number(field.value, of, 0, 100)?,
+                                });
                             }
                             _ => return Err(unknown("healthy_panic_threshold", &field)),
                         }
@@ -255,7 +256,8 @@ impl<'t> Settings<'t> {
         imported.set("maximum_ring_size", maximum);
         imported.set("hash_function", if self.ring.murmur { "MURMUR_HASH_2" } else { "XX_HASH" });
         imported.set("use_hostname_for_hashing", self.hosts.by_hostname);
-        let hosts = Hosts::read(tree, &assignment, self.hosts)?;
+        let mut hosts = Hosts::read(tree, &assignment, self.hosts)?;
+        imported.notes.append(&mut hosts.notes);
         imported.nodes = hosts.into_nodes(self.panic_threshold.unwrap_or(50), assignment.line)?;
         Ok(imported)
     }

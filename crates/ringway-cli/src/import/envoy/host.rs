@@ -23,6 +23,8 @@ pub(super) struct Naming {
 pub(super) struct Hosts {
     naming: Naming,
     nodes: Nodes,
+    /// What to know, with the line it is about.
+    pub(super) notes: Vec<(usize, String)>,
     all: u64,
     down: u64,
 }
@@ -120,7 +122,17 @@ impl Hosts {
                         }
                     };
                 }
-                "metadata" => hash_key = self::hash_key(tree, field.value)?,
+                "metadata" => {
+                    hash_key = match self::hash_key(tree, field.value)? {
+                        Some(HashKey::Text(text)) => Some(text),
+                        Some(HashKey::Other(line)) => {
+                            let note = "the \"hash_key\" isn't text, so Envoy places by the name or address; quotes make it text";
+                            self.notes.push((line, note.to_owned()));
+                            None
+                        }
+                        None => None,
+                    }
+                }
                 "endpoint_name" => return Err(refused(&name, "give the endpoint in its place", &field)),
                 _ => return Err(unknown(of, &field)),
             }
@@ -140,7 +152,7 @@ impl Hosts {
         }
         let mut node = NodeSpec::new(address.as_str()).with_address(address).with_weight(weight).with_state(state);
         node = node.with_zone(zone.iter().cloned());
-        for (name, text) in [("hostname", hostname), ("hash_key", hash_key)] {
+        for (name, text) in [("hostname", hostname), ("hash_key", hash_key.as_deref())] {
             if let Some(text) = text {
                 node = node.with_attribute(name, text);
             }
@@ -244,13 +256,71 @@ fn v6(ip: Ipv6Addr) -> String {
     }
 }
 
-/// `filter_metadata."envoy.lb".hash_key`.
-fn hash_key(tree: &Tree, metadata: Value) -> Result<Option<&str>, ImportError> {
+/// What stands as `hash_key`.
+enum HashKey {
+    Text(String),
+    /// Something else, in that line.
+    Other(usize),
+}
+
+/// `filter_metadata."envoy.lb".hash_key`. Its type is `google.protobuf.Value`, and what isn't a string there doesn't count
+/// (`source/extensions/load_balancing_policies/common/thread_aware_lb_impl.h`, `HashingLoadBalancer::hashKey`).
+fn hash_key(tree: &Tree, metadata: Value) -> Result<Option<HashKey>, ImportError> {
     let field = |value, name: &str| -> Result<Option<Value>, ImportError> {
         let fields = fields(tree, value, name)?;
         Ok(fields.into_iter().find(|(found, _)| found == name).map(|(_, field)| field.value))
     };
     let Some(filters) = field(metadata, "filter_metadata")? else { return Ok(None) };
     let Some(lb) = field(filters, "envoy.lb")? else { return Ok(None) };
-    field(lb, "hash_key")?.map(|value| tree.text(value, "hash_key")).transpose()
+    let Some(value) = field(lb, "hash_key")? else { return Ok(None) };
+    let line = tree.line(value);
+    Ok(Some(match tree.scalar(value) {
+        Some((text, false)) => HashKey::Text(text.to_owned()),
+        Some((_, true)) if tree.json => HashKey::Other(line),
+        Some((text, true)) => plain(text, line)?,
+        None => HashKey::Other(line),
+    }))
+}
+
+/// What Envoy makes of YAML without quotes (`source/common/protobuf/yaml_utility.cc`, `parseYamlNode`, and yaml-cpp's
+/// conversions): a boolean, a number if 32 bits hold it, the decimal digits of an integer of 64 bits, or else text.
+fn plain(text: &str, line: usize) -> Result<HashKey, ImportError> {
+    // `True` and `TRUE` as `true`, but not `tRUE`.
+    let (head, tail) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    let one_case = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase());
+    let same = one_case(text)
+        || text.bytes().all(|byte| byte.is_ascii_uppercase())
+        || head.bytes().all(|byte| byte.is_ascii_uppercase()) && one_case(tail);
+    if same && ["y", "n", "yes", "no", "true", "false", "on", "off"].contains(&text.to_ascii_lowercase().as_str()) {
+        return Ok(HashKey::Other(line));
+    }
+    if let Some(number) = integer(text) {
+        let small = i32::try_from(number).is_ok();
+        return Ok(if small { HashKey::Other(line) } else { HashKey::Text(number.to_string()) });
+    }
+    let unsigned = text.trim_start_matches(['+', '-']);
+    let begins = |marks: &str| unsigned.starts_with(|first: char| first.is_ascii_digit() || marks.contains(first));
+    let hexadecimal = unsigned.starts_with("0x") || unsigned.starts_with("0X");
+    let special = [".inf", ".nan"].contains(&unsigned.to_ascii_lowercase().as_str());
+    if begins(".") && (text.parse::<f64>().is_ok() || hexadecimal || special) {
+        let wanted = "text to every version of Envoy: a number to some; put it in quotes if it is to count";
+        return Err(ImportProblem::value("hash_key", text, wanted).at(line));
+    }
+    Ok(HashKey::Text(text.to_owned()))
+}
+
+/// An integer of 64 bits as C++ reads one: `0x` and `0` at the beginning tell the base.
+fn integer(text: &str) -> Option<i64> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (base, digits) = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(digits) => (16, digits),
+        None if digits.len() > 1 && digits.starts_with('0') => (8, digits),
+        None => (10, digits),
+    };
+    // A second sign is none.
+    let sound = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if sound { i64::from_str_radix(&format!("{sign}{digits}"), base).ok() } else { None }
 }
