@@ -304,3 +304,26 @@ fn in_panic_health_is_ignored() {
     writer.commit(Delta::new().set_weight("n0", 9)).unwrap();
     assert!(reader.table().is_in_panic(), "handed on from table to table");
 }
+
+/// With a scheme that rebuilds, a configured `Down` takes the node's points away, as the docs of `State` say; a live mark
+/// leaves them, and keys step on.
+#[test]
+fn only_the_configured_state_rebuilds_a_ring() {
+    let nodes = (0..5).map(|n| NodeSpec::new(format!("10.0.0.{n}:11211")));
+    let scheme = ringway::scheme::Libketama::new();
+    let builder = Ring::builder().scheme(scheme).layout::<Auto<u32>>();
+    let (mut writer, _handle) = builder.nodes(nodes).build().unwrap();
+    let gone = "10.0.0.2:11211";
+    let points = writer.table().len();
+    writer.table().node(gone).unwrap().set_health(State::Down);
+    assert_eq!(writer.table().len(), points);
+    let next = |table: &Table<(), _, Auto<u32>>, key: &[u8]| {
+        table.successors(key).map(|node| node.id().to_string()).find(|id| id != gone)
+    };
+    for key in 0..500u32 {
+        let (key, table) = (key.to_le_bytes(), writer.table());
+        assert_eq!(table.route(&key).map(|node| node.id().to_string()), next(table, &key));
+    }
+    writer.commit(Delta::new().set_state(gone, State::Down)).unwrap();
+    assert_eq!(writer.table().points_of(gone), Some(0));
+}

@@ -184,7 +184,7 @@ where
 }
 
 /// Makes all that is routed new work, which passes by a draining node as by one that is down.
-pub(crate) fn pass_by_draining<S: Scheme, L: Layout<S::Point>>(table: &Table<(), S, L>) {
+fn pass_by_draining<S: Scheme, L: Layout<S::Point>>(table: &Table<(), S, L>) {
     for node in table.nodes().filter(|node| node.health() == State::Draining) {
         node.set_health(State::Down);
     }
