@@ -14,7 +14,7 @@ use ringway::scheme::Scheme;
 use ringway::{Limits, Table};
 
 use crate::input::read_text;
-use crate::route::{MAX_LINE_BYTES, pass_by_draining};
+use crate::route::MAX_LINE_BYTES;
 use crate::tables::{Visit, with_table};
 use crate::{Failure, Layouts, say};
 
@@ -170,7 +170,6 @@ impl Visit for Replay<'_> {
     fn visit<S: Scheme, L: Layout<S::Point>>(self, table: &Table<(), S, L>) -> Self::Output {
         let failed = |line, reason: String| Failure::File { file: self.file.clone(), line: Some(line), reason };
         let reading = |error: io::Error| Failure::reading(&self.file, &error);
-        pass_by_draining(table);
         let mut tally = Tally { matched: 0, total: 0, differ: Vec::new() };
         let mut input = BufReader::with_capacity(64 << 10, File::open(self.path).map_err(reading)?);
         let mut row = Vec::new();
@@ -193,7 +192,7 @@ impl Visit for Replay<'_> {
             if expected.is_empty() {
                 return Err(failed(line, "there is no server after the TAB; give key, TAB, server".to_owned()));
             }
-            // As `ringway route` does: the owner, or what comes after it if that is out of service.
+            // The owner, or what comes after it if that is out of service.
             let got = table.route(key).map(|node| node.id().as_str());
             tally.total += 1;
             if got.is_some_and(|got| got.as_bytes() == expected) {
