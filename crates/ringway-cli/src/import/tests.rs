@@ -1,4 +1,6 @@
 //! What is refused, and why; and that no text makes an import panic.
+//!
+//! Longer than 500 lines: one table of refusals for each format, which say most side by side.
 
 use super::*;
 
