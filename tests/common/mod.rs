@@ -3,31 +3,71 @@
 
 pub mod batches;
 pub mod book;
+pub mod history;
+pub mod loads;
 pub mod model;
+pub mod plans;
 pub mod schemes;
+pub mod searches;
 pub mod stall;
+pub mod walks;
 
-/// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): small, and the same
-/// sequence everywhere. The seed is printed, so that a failure names it.
+/// Where the tests take their choices from: a generator, or the bytes that a fuzzer made up.
+///
+/// The generator is SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): small, and
+/// the same sequence everywhere. The seed is printed, so that a failure names it.
 #[derive(Debug)]
-pub struct Rng(u64);
+pub struct Rng {
+    state: u64,
+    bytes: Option<Vec<u8>>,
+}
 
 impl Rng {
     pub fn new(seed: u64) -> Self {
         println!("seed {seed:#x}");
-        Self(seed)
+        Self { state: seed, bytes: None }
     }
 
-    /// Another generator, decided by this one's seed, so without a line of its own.
+    /// Takes choices from `bytes`, as few for each as it needs; once they are spent, from the generator.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self { state: 0, bytes: Some(bytes.iter().rev().copied().collect()) }
+    }
+
+    /// Whether the bytes have come to their end. Never with a generator, which has none.
+    pub fn is_spent(&self) -> bool {
+        self.bytes.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    /// Another generator, decided by this one, so without a line of its own.
     pub fn fork(&mut self) -> Self {
-        Self(self.next())
+        Self { state: self.next(), bytes: None }
     }
 
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        self.number_of(8).unwrap_or_else(|| self.generate())
+    }
+
+    fn generate(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.state ^ (self.state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
+    }
+
+    /// The number that the next `len` bytes are, or as many as there are.
+    fn number_of(&mut self, len: usize) -> Option<u64> {
+        let bytes = self.bytes.as_mut().filter(|bytes| !bytes.is_empty())?;
+        let rest = bytes.len().saturating_sub(len);
+        Some(bytes.drain(rest..).rev().fold(0, |number, byte| number << 8 | u64::from(byte)))
+    }
+
+    /// At most `most` of the bytes, as they are.
+    pub fn take(&mut self, most: usize) -> Vec<u8> {
+        let bytes = self.bytes.take().unwrap_or_default();
+        let (rest, taken) = bytes.split_at(bytes.len().saturating_sub(most));
+        let taken = taken.iter().rev().copied().collect();
+        self.bytes = Some(rest.to_vec());
+        taken
     }
 
     pub fn wide(&mut self) -> u128 {
@@ -36,11 +76,14 @@ impl Rng {
 
     /// A number in `0..n`; the bias of the remainder doesn't matter here.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
+        let len = (usize::BITS - (n - 1).leading_zeros()).div_ceil(8) as usize;
+        // Of one thing there is no choice, but a generator goes on, so that what it gave before it gives still.
+        let number = if len == 0 && self.bytes.is_some() { Some(0) } else { self.number_of(len) };
+        (number.unwrap_or_else(|| self.generate()) % n as u64) as usize
     }
 
     pub fn number(&mut self, below: u32) -> u32 {
-        (self.next() % u64::from(below)) as u32
+        self.below(below as usize) as u32
     }
 
     pub fn percent(&mut self, chance: usize) -> bool {
