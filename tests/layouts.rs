@@ -4,8 +4,8 @@ mod common;
 
 use common::Rng;
 use common::searches::{Width, check, numbered, questions};
-use ringway::layout::{Edit, Layout, PointArray};
 use ringway::Slot;
+use ringway::layout::{Edit, Layout, PointArray};
 
 macro_rules! layouts {
     ($($name:ident: $layout:ident),* $(,)?) => {$(

@@ -89,15 +89,30 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let text = read_text(&args.file, &file, limit)?;
         (file, text)
     };
-    let imported = read(args.format, &text, args.name.as_deref())
-        .map_err(|error| Failure::Import { file: file.clone(), error })?;
-    for (line, note) in &imported.notes {
+    let (cluster, notes) = convert(args.format, &file, &text, args.name.as_deref(), Limits::DEFAULT)?;
+    for (line, note) in &notes {
         say(format_args!("note: {file}:{line}: {note}"));
     }
-    let cluster = cluster(&file, imported)?;
     let text = if args.json { cluster.to_json() } else { cluster.to_toml() };
     let mut output = io::stdout().lock();
     output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(Failure::writing)
+}
+
+/// Turns a configuration into a cluster whose table builds within `limits`, and notes by line on what it decides outside the
+/// ring. `file` names it in errors, `name` chooses where it holds several.
+///
+/// # Errors
+/// A [`Failure`] about the text.
+pub fn convert(
+    format: Format,
+    file: &str,
+    text: &str,
+    name: Option<&str>,
+    limits: Limits,
+) -> Result<(Cluster, Vec<(usize, String)>), Failure> {
+    let mut imported = read(format, text, name).map_err(|error| Failure::Import { file: file.to_owned(), error })?;
+    let notes = std::mem::take(&mut imported.notes);
+    Ok((cluster(file, imported, limits)?, notes))
 }
 
 fn read(format: Format, text: &str, name: Option<&str>) -> Result<Imported, ImportError> {
@@ -110,7 +125,7 @@ fn read(format: Format, text: &str, name: Option<&str>) -> Result<Imported, Impo
 }
 
 /// The cluster, once its table has been built.
-fn cluster(file: &str, imported: Imported) -> Result<Cluster, Failure> {
+fn cluster(file: &str, imported: Imported, limits: Limits) -> Result<Cluster, Failure> {
     struct Built;
     impl Visit for Built {
         type Output = ();
@@ -126,6 +141,6 @@ fn cluster(file: &str, imported: Imported) -> Result<Cluster, Failure> {
     if let Some((option, _)) = options.iter().next() {
         return Err(refused(format!("scheme \"{name}\" doesn't take the option \"{option}\"; update the tool")));
     }
-    with_table(file, scheme.clone(), nodes.clone(), Layouts::Sorted, Limits::DEFAULT, Built)?;
+    with_table(file, scheme.clone(), nodes.clone(), Layouts::Sorted, limits, Built)?;
     Ok(Cluster::new(scheme, nodes))
 }

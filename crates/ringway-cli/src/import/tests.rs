@@ -428,7 +428,7 @@ fn envoy_takes_a_minimum_ring_size_of_0() {
     };
     let imported = read(Format::Envoy, &size("minimum_ring_size: 0"), None).unwrap();
     assert!(imported.options.iter().any(|(name, value)| name == "minimum_ring_size" && *value == 0u32.into()));
-    assert!(cluster("file", imported).is_ok());
+    assert!(cluster("file", imported, Limits::DEFAULT).is_ok());
     assert!(read(Format::Envoy, &size("minimum_ring_size: 0, maximum_ring_size: 0"), None).is_ok());
     let message = refused(Format::Envoy, &size("maximum_ring_size: 0"), None);
     assert!(message.starts_with("2: minimum_ring_size: \"1024\" isn't at most maximum_ring_size, 0"), "{message}");
