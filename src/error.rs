@@ -155,6 +155,13 @@ pub enum DeltaError {
         /// The node's id.
         id: String,
     },
+    /// The batch has too many changes.
+    TooManyChanges {
+        /// How many it has.
+        changes: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// The ring would have too many nodes.
     TooManyNodes {
         /// How many it would have.
@@ -181,8 +188,7 @@ pub enum DeltaError {
         /// The node, where it is one.
         id: Option<String>,
     },
-    /// Memory for the new table's points could not be had. (What a layout needs on top is taken without asking: where that
-    /// is what can't be had, the process ends, as usual in Rust.)
+    /// Memory for the new table could not be had.
     OutOfMemory {
         /// How many points the table would have.
         points: usize,
@@ -206,6 +212,9 @@ impl fmt::Display for DeltaError {
             }
             Self::PinnedToNobody { id } => {
                 write!(f, "a pin names node \"{id}\", which is not in the ring; add it or leave the pin out")
+            }
+            Self::TooManyChanges { changes, limit } => {
+                write!(f, "{changes} changes in one batch are above the limit of {limit}; split the batch")
             }
             Self::TooManyNodes { nodes, limit } => {
                 write!(f, "{nodes} nodes are above the limit of {limit}; raise the limit or split the ring")

@@ -33,6 +33,24 @@ fn nodes_above_the_limit_are_refused() {
 }
 
 #[test]
+fn changes_above_the_limit_are_refused() {
+    let limits = Limits::default().with_changes(3);
+    let (mut writer, _) =
+        Ring::builder().points_per_weight(4).limits(limits).nodes(specs(0..3)).build().expect("three");
+    let four = specs(10..14).fold(Delta::new(), Delta::add);
+    let error = DeltaError::TooManyChanges { changes: 4, limit: 3 };
+    assert_eq!(writer.commit(four.clone()), Err(CommitError::Invalid { error: error.clone(), delta: four }));
+    assert_eq!(error.to_string(), "4 changes in one batch are above the limit of 3; split the batch");
+    assert_eq!(writer.version(), 1);
+    let three = (0..3).fold(Delta::new(), |delta, n| delta.set_weight(format!("n{n}"), 2));
+    assert_eq!(writer.commit(three).map(|report| report.points), Ok(24));
+    // A list of nodes is a batch too.
+    writer.replace_all(specs(20..22)).expect_err("two come, three go");
+    assert_eq!(Ring::builder().limits(limits).nodes(specs(0..4)).build_table().unwrap_err(), error);
+    assert_eq!(Limits::DEFAULT.changes(), 1 << 24);
+}
+
+#[test]
 fn weights_above_the_limit_are_refused() {
     let build = |weight, limits: Limits| {
         let builder = Ring::builder().points_per_weight(1).limits(limits);

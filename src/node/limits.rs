@@ -10,6 +10,7 @@ pub struct Limits {
     pub(super) nodes: u32,
     pub(super) weight: u32,
     pub(super) points: u32,
+    pub(super) changes: u32,
 }
 
 impl Limits {
@@ -26,8 +27,8 @@ impl Limits {
     /// The most points a limit can be set to. Ranks are kept as `u32`.
     pub const MAX_POINTS: u32 = 1 << 31;
 
-    /// The default: 1,048,576 nodes, weight 65,535, 16,777,216 points.
-    pub const DEFAULT: Self = Self { nodes: 1 << 20, weight: 65_535, points: 1 << 24 };
+    /// The default: 1,048,576 nodes, weight 65,535, 16,777,216 points, 16,777,216 changes a batch.
+    pub const DEFAULT: Self = Self { nodes: 1 << 20, weight: 65_535, points: 1 << 24, changes: 1 << 24 };
 
     /// Sets the most nodes, at most [`MAX_NODES`](Self::MAX_NODES) (larger values become that).
     #[must_use]
@@ -47,6 +48,13 @@ impl Limits {
         Self { points: points.min(Self::MAX_POINTS), ..self }
     }
 
+    /// Sets the most changes in one batch. The default is enough for each field of all nodes that the default allows; what
+    /// a batch's check takes of memory follows its changes, some 100 bytes each.
+    #[must_use]
+    pub fn with_changes(self, changes: u32) -> Self {
+        Self { changes, ..self }
+    }
+
     /// Returns the most nodes.
     #[must_use]
     pub fn nodes(&self) -> u32 {
@@ -63,6 +71,12 @@ impl Limits {
     #[must_use]
     pub fn points(&self) -> u32 {
         self.points
+    }
+
+    /// Returns the most changes in one batch.
+    #[must_use]
+    pub fn changes(&self) -> u32 {
+        self.changes
     }
 }
 

@@ -73,6 +73,9 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         limits: &Limits,
         recycler: &mut Recycler<S::Point, L>,
     ) -> Result<Option<Draft<S, L>>, DeltaError> {
+        if delta.len() > index(limits.changes()) {
+            return Err(DeltaError::TooManyChanges { changes: delta.len(), limit: index(limits.changes()) });
+        }
         let touched = self.touch(delta, limits)?;
         let by_id = self.next_by_id(&touched);
         let limit = index(limits.nodes());
