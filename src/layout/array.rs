@@ -82,11 +82,11 @@ impl<P: Point> PointArray<P> {
     pub fn from_unsorted(mut points: Vec<(P, Slot)>) -> Self {
         assert!(u32::try_from(points.len()).is_ok(), "{} points are more than a u32 can rank", points.len());
         points.sort_by_key(|&(point, _)| point);
-        let mut array = PointArrayBuilder::with_capacity(points.len()).unwrap_or_else(|error| panic!("{error}"));
-        for (point, slot) in points {
-            array.push(point, slot);
-        }
-        array.finish()
+        let filled = PointArrayBuilder::with_capacity(points.len()).and_then(|mut array| {
+            points.into_iter().for_each(|(point, slot)| array.push(point, slot));
+            array.finish()
+        });
+        filled.unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Returns the number of points.
@@ -236,16 +236,18 @@ impl<P: Point> PointArray<P> {
     }
 }
 
-/// Fills a [`PointArray`] in rank order, taking all memory beforehand.
+/// Fills a [`PointArray`] in rank order, taking all memory beforehand but that for wider owners, should one be wide.
 #[derive(Debug)]
 pub(crate) struct PointArrayBuilder<P: Point> {
     array: PointArray<P>,
+    /// Why wider owners couldn't be had; owners aren't kept from then on.
+    failed: Option<TryReserveError>,
 }
 
 impl<P: Point> PointArrayBuilder<P> {
     pub(crate) fn with_capacity(points: usize) -> Result<Self, TryReserveError> {
         let (heads, tails, owners) = (room(points)?, room(points)?, Owners::Narrow(room(points)?));
-        Ok(Self { array: PointArray { heads, tails, owners } })
+        Ok(Self { array: PointArray { heads, tails, owners }, failed: None })
     }
 
     /// For points that follow `old`, in the memory of `used` if that has room enough and not twice as much as is needed;
@@ -258,7 +260,7 @@ impl<P: Point> PointArrayBuilder<P> {
             (Owners::Narrow(_), Owners::Wide(_)) => Owners::Wide(emptied(Vec::new(), points)?),
         };
         let (heads, tails) = (emptied(used.heads, points)?, emptied(used.tails, points)?);
-        Ok(Self { array: PointArray { heads, tails, owners } })
+        Ok(Self { array: PointArray { heads, tails, owners }, failed: None })
     }
 
     /// Appends one point, which must not be below the last one (A1).
@@ -300,9 +302,13 @@ impl<P: Point> PointArrayBuilder<P> {
     #[cold]
     fn widen(&mut self) {
         if let Owners::Narrow(owners) = &self.array.owners {
-            let mut wide = Vec::with_capacity(owners.capacity());
-            wide.extend(owners.iter().map(|&slot| u32::from(slot)));
-            self.array.owners = Owners::Wide(wide);
+            match room(owners.capacity()) {
+                Ok(mut wide) => {
+                    wide.extend(owners.iter().map(|&slot| u32::from(slot)));
+                    self.array.owners = Owners::Wide(wide);
+                }
+                Err(error) => self.failed = Some(error),
+            }
         }
     }
 
@@ -312,15 +318,20 @@ impl<P: Point> PointArrayBuilder<P> {
         }
     }
 
-    pub(crate) fn finish(mut self) -> PointArray<P> {
+    pub(crate) fn finish(mut self) -> Result<PointArray<P>, TryReserveError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
         // A3: as narrow as the slots allow, whatever they were before.
         if let Owners::Wide(owners) = &self.array.owners
             && owners.iter().all(|&slot| slot < NARROW_SLOTS)
         {
-            self.array.owners = Owners::Narrow(owners.iter().filter_map(|&slot| u16::try_from(slot).ok()).collect());
+            let mut narrow = room(owners.len())?;
+            narrow.extend(owners.iter().filter_map(|&slot| u16::try_from(slot).ok()));
+            self.array.owners = Owners::Narrow(narrow);
         }
         debug_assert!(u32::try_from(self.array.len()).is_ok(), "A2");
-        self.array
+        Ok(self.array)
     }
 }
 
@@ -362,7 +373,7 @@ mod tests {
         mixed.extend_from(&narrow, 0..1);
         mixed.extend_from(&wide, 1..3);
         mixed.extend_from(&build(&[1, 2, 3, 4]), 3..4);
-        let mixed = mixed.finish();
+        let mixed = mixed.finish().unwrap();
         assert_eq!(
             mixed.iter().collect::<Vec<_>>(),
             [(0, 0), (1, 65_534), (2, 5), (3, 4)].map(|(p, s)| (p, Slot::new(s)))
@@ -370,7 +381,7 @@ mod tests {
 
         let mut back = PointArrayBuilder::with_capacity(2).unwrap();
         back.extend_from(&wide, 2..3);
-        assert!(matches!(back.finish().owners, Owners::Narrow(_)));
+        assert!(matches!(back.finish().unwrap().owners, Owners::Narrow(_)));
     }
 
     #[test]

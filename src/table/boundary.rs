@@ -34,7 +34,7 @@ impl<P: Point> Apart<P> {
 /// itself is the last one's, and the last one's boundary lies opposite; so does that of a point alone.
 pub(super) fn nearest<P: Point>(points: PointArray<P>) -> Result<(PointArray<P>, Apart<P>), TryReserveError> {
     let mut boundaries = PointArrayBuilder::with_capacity(points.len())?;
-    let Some(last) = points.len().checked_sub(1) else { return Ok((boundaries.finish(), Apart::empty())) };
+    let Some(last) = points.len().checked_sub(1) else { return Ok((boundaries.finish()?, Apart::empty())) };
     let (first, top) = (points.point(0), points.point(last));
     let all_equal = first == top;
     let end = if all_equal { top.clockwise(P::HALF) } else { halfway(top, first) };
@@ -50,7 +50,7 @@ pub(super) fn nearest<P: Point>(points: PointArray<P>) -> Result<(PointArray<P>,
     if !turned {
         boundaries.push(end, points.slot(last));
     }
-    Ok((boundaries.finish(), Apart { points, turned }))
+    Ok((boundaries.finish()?, Apart { points, turned }))
 }
 
 /// The place in the middle of the arc, or the last before the middle.

@@ -152,7 +152,7 @@ pub(crate) fn merge<P: Point>(
         stay.for_each(|&slot| new.push(next, slot));
     }
     new.extend_from(old, copied..old.len());
-    Ok(new.finish())
+    Ok(new.finish()?)
 }
 
 /// Splits off the entries at the head of `list` that lie on `point`.
@@ -175,7 +175,7 @@ pub(crate) fn reorder_ties<P: Point>(
     sort(&mut placed);
     let mut new = PointArrayBuilder::with_capacity(points.len())?;
     placed.iter().for_each(|placed| new.push(placed.point, placed.slot));
-    Ok(new.finish())
+    Ok(new.finish()?)
 }
 
 #[cfg(test)]
