@@ -9,8 +9,10 @@
 mod change;
 mod check;
 mod moved;
+mod random;
 mod reader;
 mod report;
+mod soak;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +76,15 @@ pub struct Args {
     /// Seed of the choice of changes
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Falsify one noted answer, to see the check fail
+    /// Soak instead: rings of random shape one after the other, under random changes, with every promise checked
+    ///
+    /// Layout, publisher, nodes, points, readers, batches, refused batches, states, snapshots: all from --seed. Readers check
+    /// that no version goes back or is older than one whose commit has returned, that no payload was freed, and answers
+    /// against a scan; the writer checks tables against a naive ring. The number of live tables, of payloads, and the memory
+    /// of the process have ceilings. Prints a line a ring; of the other flags --seconds, --seed and --json count.
+    #[arg(long)]
+    soak: bool,
+    /// Falsify one noted answer, or the version that a soak expects, to see the check fail
     #[arg(long, hide = true)]
     break_check: bool,
 }
@@ -84,6 +94,9 @@ pub struct Args {
 /// # Errors
 /// A [`Failure`] about the cluster, the keys or the output, or [`Failure::Check`].
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.soak {
+        return soak::run(args);
+    }
     let (file, scheme, nodes) = load_cluster(args.cluster.as_deref())?;
     let keys = Keys::load(args.keys.as_deref())?;
     let keys = &keys.lines();

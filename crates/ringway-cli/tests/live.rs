@@ -47,6 +47,24 @@ fn json_has_an_object_a_line() {
 }
 
 #[test]
+fn a_soak_runs_rings_from_seeds_and_finds_what_is_wrong() {
+    let output = live(&["--soak", "--seconds", "1", "--seed", "9", "--json"]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    let lines: Vec<Value> = text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [first, .., verdict] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!((&first["kind"], &first["seed"]), (&"ring".into(), &9.into()));
+    assert_eq!((&verdict["kind"], &verdict["violations"]), (&"verdict".into(), &0.into()));
+    assert!(verdict["lookups"].as_u64().unwrap() > 0, "{verdict}");
+    assert_eq!(verdict["rings"].as_u64().unwrap() as usize, lines.len() - 1);
+
+    let output = live(&["--soak", "--seconds", "1", "--seed", "9", "--break-check"]);
+    assert_eq!(output.status.code(), Some(1));
+    let message = text(&output.stderr);
+    assert!(message.starts_with("ringway: check failed: version 1 was read after 0, "), "{message}");
+    assert!(message.contains("--soak --seed 9 --seconds 5"), "{message}");
+}
+
+#[test]
 fn a_wrong_answer_fails_the_check() {
     let output = live(&["--seconds", "1", "--break-check"]);
     assert_eq!(output.status.code(), Some(1));

@@ -10,6 +10,8 @@ use std::ops::RangeInclusive;
 
 use ringway::{Delta, NodeSpec};
 
+use super::random::Random;
+
 /// What a planned change does to its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -54,7 +56,7 @@ impl Changes {
             // At least two weights to choose from.
             max_weight: heaviest.max(2),
             new_nodes: 0,
-            random: Random(seed),
+            random: Random::new(seed),
         }
     }
 
@@ -139,30 +141,6 @@ impl Changes {
     fn points_of(&self, node: &NodeSpec) -> u32 {
         let info = node.info();
         info.active_points().unwrap_or_else(|| info.weight().saturating_mul(self.points_per_weight))
-    }
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014): enough for choices, and the same everywhere.
-#[derive(Debug)]
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `bound`; the bias of the remainder doesn't matter here. 0 if the bound is.
-    fn below_u32(&mut self, bound: u32) -> u32 {
-        u32::try_from(self.next() % u64::from(bound.max(1))).expect("below a bound of 32 bits")
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        let bound = u32::try_from(bound).expect("a ring has fewer than 2^32 nodes");
-        usize::try_from(self.below_u32(bound)).expect("below a number of things in memory")
     }
 }
 

@@ -211,11 +211,11 @@ fn grouped(number: impl ToString) -> String {
     out
 }
 
-fn print(value: &Value) -> Result<(), Failure> {
+pub(super) fn print(value: &Value) -> Result<(), Failure> {
     say(&value.to_string())
 }
 
-fn say(line: &str) -> Result<(), Failure> {
+pub(super) fn say(line: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Failure::writing)
 }
