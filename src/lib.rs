@@ -47,6 +47,7 @@
 //! | 5 | `plan` | [`Plan`]: which arcs of the circle change hands between two tables |
 //! | 5 | `balance` | [`Balance`]: shares against fair shares |
 //! | 5 | `cluster` | cluster files (feature `cluster-file`) |
+//! | 6 | `ramp` | [`Ramp`]: a node's slow start or drain in steps |
 //! | 6 | `ring` | [`Ring`], [`Writer`], [`Handle`], [`Reader`]: what users touch, with the guarantees G1–G10 |
 //!
 //! # Guarantees
@@ -126,6 +127,8 @@ pub mod cluster;
 mod balance;
 mod plan;
 
+mod ramp;
+
 mod ring;
 
 pub use balance::{Balance, NodeBalance};
@@ -139,6 +142,7 @@ pub use pins::Pins;
 pub use plan::{Flow, KeyMapsDiffer, MovedArc, Plan, Weights};
 pub use point::{Point, Share};
 pub use publish::Counts;
+pub use ramp::{Ramp, RampBy, RampError, RampStep};
 pub use ring::{CommitError, CommitReport, Handle, Reader, Ring, RingBuilder, Snapshot, Writer};
 pub use table::{Applied, Successors, Table, TableError};
 

@@ -24,6 +24,7 @@ const RANKS: &[(&str, u32)] = &[
     ("cluster", 5),
     ("plan", 5),
     ("balance", 5),
+    ("ramp", 6),
     ("ring", 6),
 ];
 
