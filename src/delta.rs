@@ -117,7 +117,7 @@ impl<T> Field<T> {
     }
 
     /// One bit per field, for finding a field that is changed twice.
-    fn bit(&self) -> u16 {
+    pub(crate) fn bit(&self) -> u16 {
         match self {
             Self::Weight(_) => 1,
             Self::ActivePoints(_) => 2,

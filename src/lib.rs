@@ -48,7 +48,9 @@
 //! | 5 | `balance` | [`Balance`]: shares against fair shares |
 //! | 5 | `cluster` | cluster files (feature `cluster-file`) |
 //! | 6 | `ramp` | [`Ramp`]: a node's slow start or drain in steps |
+//! | 6 | `rebalance` | [`Rebalancer`]: points that follow measured loads |
 //! | 6 | `ring` | [`Ring`], [`Writer`], [`Handle`], [`Reader`]: what users touch, with the guarantees G1–G10 |
+//! | 7 | `governor` | [`Governor`]: how often and how far a ring may change |
 //!
 //! # Guarantees
 //! They rest on the publisher's promises P1–P12 ([`publish`]); those of the default publisher are meant.
@@ -128,13 +130,17 @@ mod balance;
 mod plan;
 
 mod ramp;
+mod rebalance;
 
 mod ring;
+
+mod governor;
 
 pub use balance::{Balance, NodeBalance};
 pub use bounded::{Admission, AdmitError, Bound, BoundError};
 pub use delta::{Change, Delta, Field};
 pub use error::{DeltaError, NodeError, PinError, SchemeError, SketchError, WaitError};
+pub use governor::{Governor, Pace, PaceError, Tick};
 pub use hash::{Fingerprint, Native, ParseFingerprintError};
 pub use hot::{HotKey, HotKeys};
 pub use node::{Limits, Node, NodeId, NodeInfo, NodeSpec, ParseStateError, Permit, Slot, State};
@@ -143,6 +149,7 @@ pub use plan::{Flow, KeyMapsDiffer, MovedArc, Plan, Weights};
 pub use point::{Point, Share};
 pub use publish::Counts;
 pub use ramp::{Ramp, RampBy, RampError, RampStep};
+pub use rebalance::{Proposal, RebalanceError, RebalanceOptions, Rebalancer};
 pub use ring::{CommitError, CommitReport, Handle, Reader, Ring, RingBuilder, Snapshot, Writer};
 pub use table::{Applied, Successors, Table, TableError};
 
@@ -162,3 +169,8 @@ pub mod scheme {
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The examples of the page on change, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/change.md")]
+struct ChangePage;

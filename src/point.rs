@@ -346,6 +346,16 @@ pub(crate) fn ratio(a: u64, b: u64) -> f64 {
     a as f64 / b as f64
 }
 
+/// The nearest number that there is.
+pub(crate) fn float(number: u128) -> f64 {
+    number as f64
+}
+
+/// The nearest whole number, from 0 on; 0 for what is no number.
+pub(crate) fn rounded(number: f64) -> u64 {
+    number.round() as u64
+}
+
 /// The upper half.
 #[inline(always)]
 pub(crate) const fn high_u32(x: u64) -> u32 {

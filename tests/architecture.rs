@@ -25,7 +25,9 @@ const RANKS: &[(&str, u32)] = &[
     ("plan", 5),
     ("balance", 5),
     ("ramp", 6),
+    ("rebalance", 6),
     ("ring", 6),
+    ("governor", 7),
 ];
 
 /// The unsafe ledger: files, and folders with a slash at the end.

@@ -183,10 +183,12 @@ impl World {
     }
 }
 
+type Kept = Snapshot<u32, Weak<u32>, Auto<u32>>;
+
 struct Eyes<P: Publish> {
     reader: Reader<u32, Weak<u32>, Auto<u32>, P>,
     handle: Handle<u32, Weak<u32>, Auto<u32>, P>,
-    kept: Vec<(u64, Snapshot<u32, Weak<u32>, Auto<u32>>)>,
+    kept: Vec<(u64, Kept)>,
     last: u64,
 }
 

@@ -354,10 +354,7 @@ impl Pen<'_> {
         next: BTreeMap<String, u32>,
         commit: impl FnOnce(&mut Writer<Canary, Native, L, P>) -> Result<(), Delta<Canary>>,
     ) -> Result<(), Fault> {
-        let mut rest = match commit(writer) {
-            Ok(()) => None,
-            Err(delta) => Some(delta),
-        };
+        let mut rest = commit(writer).err();
         for _ in 0..10_000 {
             let Some(delta) = rest.take() else { break };
             thread::sleep(Duration::from_millis(1));
