@@ -37,6 +37,14 @@ fn bench_updates<L: Layout<u32>>(c: &mut Criterion) {
                 assert_eq!(builder.build_table().expect("a plain ring").len(), count * 160);
             });
         });
+        let bytes = writer.table().dump(|(), _| ());
+        println!("{} points are {} bytes dumped", writer.table().len(), bytes.len());
+        group.bench_function(BenchmarkId::new("restore", L::NAME), |b| {
+            b.iter(|| {
+                let builder = Ring::builder().layout::<L>().points_per_weight(160);
+                assert_eq!(builder.restore_table(&bytes, |_| Ok(())).expect("as dumped").len(), count * 160);
+            });
+        });
         group.finish();
     }
 }

@@ -23,6 +23,7 @@ cargo fmt --all --check
 step "clippy, warnings denied"
 cargo clippy --workspace --all-targets --all-features -- -D warnings
 cargo clippy --lib --no-default-features -- -D warnings
+cargo clippy --lib --no-default-features --features serde -- -D warnings
 
 step "documentation, warnings denied"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps
@@ -100,6 +101,7 @@ if command -v python3 >/dev/null; then
     python3 tests/golden/memcache/recipe.py --check
     python3 tests/golden/keyed/recipe.py --check
     python3 tests/golden/proxies/recipe.py --check
+    python3 tests/golden/dump/recipe.py --check
 else
     skipped+=("golden data against its recipe: python3 isn't there (the tests above did use the data)")
 fi

@@ -29,6 +29,8 @@ pub struct Delta<T = ()> {
 
 /// One change of a [`Delta`].
 #[derive(Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 #[non_exhaustive]
 pub enum Change<T> {
     /// Adds a node.
@@ -49,6 +51,8 @@ pub enum Change<T> {
 
 /// The new value of a node's field.
 #[derive(Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Field<T> {
     /// The weight.

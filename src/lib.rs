@@ -40,6 +40,7 @@
 //! | 2 | `hash` ([`scheme`]) | node → points, key → point, fingerprints |
 //! | 2 | `pins` | [`Pins`]: keys and prefixes that belong to a node whatever the ring says |
 //! | 3 | `delta` | [`Delta`], a batch of changes |
+//! | 4 | `serial` | serde for nodes and batches (feature `serde`) |
 //! | 4 | `table` | [`Table`], the immutable ring: building, merging, looking up |
 //! | 5 | `health` | routing past nodes that are down |
 //! | 5 | `bounded` | [`Bound`]: no node gets more than so many times its fair share |
@@ -96,6 +97,7 @@
 //! None is on by default.
 //! - `arc-swap`: a second publisher, [`publish`]'s `ArcSwap`, for `Ring::builder().publisher::<ArcSwap>()`.
 //! - `cluster-file`: reads nodes from TOML and JSON files.
+//! - `serde`: [`NodeSpec`], [`Delta`], [`Pins`] and what they hold in any format that serde has, by the names of cluster files.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
@@ -116,6 +118,9 @@ mod pins;
 mod delta;
 
 mod table;
+
+#[cfg(feature = "serde")]
+mod serial;
 
 mod bounded;
 mod health;
@@ -151,7 +156,7 @@ pub use publish::Counts;
 pub use ramp::{Ramp, RampBy, RampError, RampStep};
 pub use rebalance::{Proposal, RebalanceError, RebalanceOptions, Rebalancer};
 pub use ring::{CommitError, CommitReport, Handle, Reader, Ring, RingBuilder, Snapshot, Writer};
-pub use table::{Applied, Successors, Table, TableError};
+pub use table::{Applied, RestoreError, Successors, Table, TableError};
 
 /// Placement schemes: how nodes become points and keys become a point.
 pub mod scheme {

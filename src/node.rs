@@ -373,6 +373,16 @@ impl<T> Node<T> {
         &self.info
     }
 
+    /// Returns a description of the node as it was configured, such as for another ring of some of a ring's nodes. Payloads
+    /// in an `Arc` are shared by that.
+    #[must_use]
+    pub fn to_spec(&self) -> NodeSpec<T>
+    where
+        T: Clone,
+    {
+        NodeSpec { info: NodeInfo::clone(&self.info), payload: T::clone(&self.payload) }
+    }
+
     /// Returns the live state.
     #[inline]
     #[must_use]

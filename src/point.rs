@@ -5,7 +5,8 @@
 //! *tail*) read only where heads tie. So one set of layouts serves all widths.
 //!
 //! This file is also the only one that may use `as` between numbers; everywhere else a conversion has a name that says
-//! what it keeps. `tests/architecture.rs` checks that.
+//! what it keeps. `tests/architecture.rs` checks that. (Longer than 500 lines for it: points, shares and conversions share
+//! those casts.)
 
 use std::fmt;
 use std::hash::Hash;
@@ -63,6 +64,8 @@ pub trait Point: Copy + Ord + Hash + fmt::Debug + Default + Send + Sync + sealed
     fn part(self, parts: u32) -> (u32, u16);
     /// Returns the point as a number in `0..2^BITS`.
     fn to_u128(self) -> u128;
+    /// Returns the point of that number; `None` if it is 2^`BITS` or more.
+    fn from_u128(number: u128) -> Option<Self>;
     /// Returns half the point as a number, rounded down.
     #[doc(hidden)]
     #[must_use]
@@ -118,6 +121,9 @@ impl Point for u32 {
     fn to_u128(self) -> u128 {
         u128::from(self)
     }
+    fn from_u128(number: u128) -> Option<Self> {
+        Self::try_from(number).ok()
+    }
 }
 
 impl Point for u64 {
@@ -165,6 +171,9 @@ impl Point for u64 {
     fn to_u128(self) -> u128 {
         u128::from(self)
     }
+    fn from_u128(number: u128) -> Option<Self> {
+        Self::try_from(number).ok()
+    }
 }
 
 impl Point for u128 {
@@ -211,6 +220,9 @@ impl Point for u128 {
     }
     fn to_u128(self) -> u128 {
         self
+    }
+    fn from_u128(number: u128) -> Option<Self> {
+        Some(number)
     }
 }
 

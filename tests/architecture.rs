@@ -17,6 +17,7 @@ const RANKS: &[(&str, u32)] = &[
     ("pins", 2),
     ("delta", 3),
     ("table", 4),
+    ("serial", 4),
     ("bounded", 5),
     ("health", 5),
     ("hot", 5),

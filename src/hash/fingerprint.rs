@@ -14,6 +14,7 @@
 //!   LE32(zone labels) ‖ str(label)… ‖ LE32(attributes) ‖ (str(name) ‖ str(value))… ‖ one byte: the configured
 //!   state, 0 = up, 1 = draining, 2 = down`
 //! - the id of a secret, `ringway.keyid.1`: the secret's 16 bytes
+//! - the checksum of a dumped table, `ringway.dump.1`: all bytes before it
 //! - spec, `ringway.spec.1`: `placement ‖ LE64(nodes) ‖ node spec digests`
 //!
 //! Digests stand in the order of ids for order-free schemes, in list order for others. A node's digests are computed
@@ -115,6 +116,10 @@ impl Digester {
 
     pub(crate) fn secret() -> Self {
         Self::new(b"ringway.keyid.1")
+    }
+
+    pub(crate) fn dump() -> Self {
+        Self::new(b"ringway.dump.1")
     }
 
     fn spec_node() -> Self {

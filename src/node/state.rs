@@ -23,6 +23,8 @@ use std::str::FromStr;
 /// assert_eq!(State::Down.to_string(), "down");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum State {
     /// Takes all traffic.
     #[default]
@@ -54,6 +56,11 @@ impl State {
             Self::Draining => 1,
             Self::Down => 2,
         }
+    }
+
+    /// The state of a byte that was read.
+    pub(crate) fn of_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.code() == byte)
     }
 
     /// The state of that byte.

@@ -15,7 +15,7 @@ use crate::node::{Limits, NodeSpec};
 use crate::pins::Pins;
 use crate::publish::{Epoch, Publish};
 use crate::sync::Arc;
-use crate::table::{Options, Table};
+use crate::table::{Options, RestoreError, Table};
 
 /// A ring of nodes with payloads `T`, placed by scheme `S`, searched by layout `L`, published by `P`.
 ///
@@ -179,6 +179,58 @@ impl<T, S: Scheme, L: Layout<S::Point>, P> RingBuilder<T, S, L, P> {
         Table::build_with(self.scheme, self.options, delta, &self.limits)
     }
 
+    /// Reads a table alone from what [`Table::dump`] wrote. `payload` makes a node's payload of its bytes, or says why not.
+    ///
+    /// Bytes that were damaged are refused. The checksum keeps nobody from making up a dump: where it may come from somebody
+    /// else, [`Table::validate`] hashes all labels again, and finds points that aren't the scheme's.
+    ///
+    /// # Errors
+    /// [`RestoreError`].
+    ///
+    /// # Complexity
+    /// O(P + N log N); no label is hashed and nothing is sorted. Memory follows what is really there, whatever is written.
+    pub fn restore_table(
+        self,
+        bytes: &[u8],
+        payload: impl FnMut(&[u8]) -> Result<T, String>,
+    ) -> Result<Table<T, S, L>, RestoreError> {
+        if !self.nodes.is_empty() || !self.pins.is_empty() {
+            return Err(RestoreError::nodes_given(self.nodes.len()));
+        }
+        Table::restored(self.scheme, self.options, &self.limits, bytes, payload)
+    }
+
+    /// As [`build`](Self::build), from what [`Table::dump`] wrote instead of nodes; see
+    /// [`restore_table`](Self::restore_table). The table is published as version 1, whatever version was dumped.
+    ///
+    /// ```
+    /// use ringway::{Delta, NodeSpec, Ring, Writer};
+    /// let table = Ring::builder().node(NodeSpec::new("a").with_payload(80u16)).build_table()?;
+    /// let bytes = table.dump(|port, out| out.extend(port.to_le_bytes()));
+    ///
+    /// let port = |bytes: &[u8]| bytes.try_into().map(u16::from_le_bytes).map_err(|_| "a port has two bytes".to_owned());
+    /// let (mut writer, handle) = Ring::builder().restore(&bytes, port)?;
+    /// assert_eq!(handle.reader().owner(b"key").map(|node| *node.payload()), Some(80));
+    /// writer.commit(Delta::new().add(NodeSpec::new("b").with_payload(81)))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`RestoreError`].
+    #[expect(clippy::type_complexity, reason = "the two ends of one ring")]
+    pub fn restore(
+        self,
+        bytes: &[u8],
+        payload: impl FnMut(&[u8]) -> Result<T, String>,
+    ) -> Result<(Writer<T, S, L, P>, Handle<T, S, L, P>), RestoreError>
+    where
+        T: Send + Sync + 'static,
+        P: Publish,
+    {
+        let (limits, retired_limit) = (self.limits, self.retired_limit);
+        Ok(Self::publish(self.restore_table(bytes, payload)?, limits, retired_limit))
+    }
+
     /// Builds the first table and publishes it as version 1.
     ///
     /// No nodes are fine: lookups give `None` until some are added.
@@ -192,12 +244,24 @@ impl<T, S: Scheme, L: Layout<S::Point>, P> RingBuilder<T, S, L, P> {
         P: Publish,
     {
         let (limits, retired_limit) = (self.limits, self.retired_limit);
-        let mut table = self.build_table()?;
+        Ok(Self::publish(self.build_table()?, limits, retired_limit))
+    }
+
+    #[expect(clippy::type_complexity, reason = "the two ends of one ring")]
+    fn publish(
+        mut table: Table<T, S, L>,
+        limits: Limits,
+        retired_limit: usize,
+    ) -> (Writer<T, S, L, P>, Handle<T, S, L, P>)
+    where
+        T: Send + Sync + 'static,
+        P: Publish,
+    {
         table.set_version(Versions::FIRST);
         let (writer, source) = P::start(table, retired_limit.max(1));
         let versions = Arc::new(Versions::new());
         let handle = Handle::new(source, Arc::clone(&versions));
-        Ok((Writer::new(writer, versions, limits), handle))
+        (Writer::new(writer, versions, limits), handle)
     }
 }
 

@@ -86,6 +86,18 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         }
     }
 
+    /// As [`apply`](Self::apply) to an empty table, of nodes whose points are known.
+    pub(super) fn apply_known(
+        &self,
+        delta: Delta<T>,
+        limits: &Limits,
+        known: &[(S::Point, u32)],
+    ) -> Result<Option<Applied<T, S, L>>, DeltaError> {
+        debug_assert!(self.members.is_empty(), "no node has points that go");
+        let draft = self.draft_of(&delta, limits, &mut Recycler::new(), Some(known))?;
+        Ok(draft.map(|draft| self.finish(draft, delta)))
+    }
+
     fn finish(&self, draft: Draft<S, L>, delta: Delta<T>) -> Applied<T, S, L> {
         let Draft { touched, members, by_id, list, layout, apart, reordered, changed } = draft;
 

@@ -73,6 +73,18 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         limits: &Limits,
         recycler: &mut Recycler<S::Point, L>,
     ) -> Result<Option<Draft<S, L>>, DeltaError> {
+        self.draft_of(delta, limits, recycler, None)
+    }
+
+    /// As [`draft`](Self::draft); if `known` points are given they are taken for those of all nodes together, each with its
+    /// node's place in the order that counts, and no label is hashed.
+    pub(super) fn draft_of(
+        &self,
+        delta: &Delta<T>,
+        limits: &Limits,
+        recycler: &mut Recycler<S::Point, L>,
+        known: Option<&[(S::Point, u32)]>,
+    ) -> Result<Option<Draft<S, L>>, DeltaError> {
         if delta.len() > index(limits.changes()) {
             return Err(DeltaError::TooManyChanges { changes: delta.len(), limit: index(limits.changes()) });
         }
@@ -85,7 +97,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         let list = self.next_list(delta, &touched, &by_id)?;
         let canonical = list.as_deref().unwrap_or(&by_id);
 
-        if let Some(pins) = delta.pins() {
+        // What is restored may have pins that sleep.
+        if let Some(pins) = delta.pins().filter(|_| known.is_none()) {
             let ids: HashSet<&[u8]> =
                 by_id.iter().map(|&slot| self.info_after(slot, &touched).id().as_bytes()).collect();
             if let Some(id) = pins.nodes().find(|id| !ids.contains(id.as_bytes())) {
@@ -102,7 +115,10 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             return Ok(None);
         }
 
-        let (removed, added) = self.hash_changes(&changes, &members, &touched)?;
+        let (removed, added) = match known {
+            None => self.hash_changes(&changes, &members, &touched)?,
+            Some(known) => (Vec::new(), self.place_known(known, canonical, &members)?),
+        };
         let new_rank = |slot: Slot| members[slot.index()].as_ref().map_or(u32::MAX, |member| member.rank);
         let next_len = self.len().saturating_sub(removed.len()) + added.len();
         let failed = |error| match error {
@@ -343,6 +359,29 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             Ok(placed)
         };
         Ok((list(&changes.removed, &self.members, true)?, list(&changes.added, members, false)?))
+    }
+
+    /// Step 4, of points that are known: as many for each node as its scheme says, in (point, rank) order.
+    fn place_known(
+        &self,
+        known: &[(S::Point, u32)],
+        canonical: &[Slot],
+        members: &[Option<Member<S::Seed>>],
+    ) -> Result<Vec<Placed<S::Point>>, DeltaError> {
+        let mut placed = Vec::new();
+        placed.try_reserve_exact(known.len()).map_err(|_| DeltaError::OutOfMemory { points: known.len() })?;
+        let mut left: Vec<u32> = members.iter().map(|member| member.as_ref().map_or(0, |m| m.points)).collect();
+        for &(point, place) in known {
+            let slot = canonical.get(index(place)).copied();
+            let Some((slot, member)) = slot.and_then(|slot| Some((slot, members[slot.index()].as_ref()?))) else {
+                return Err(self.not_pure(None));
+            };
+            let count = &mut left[slot.index()];
+            *count = count.checked_sub(1).ok_or_else(|| self.not_pure(None))?;
+            placed.push(Placed { point, rank: member.rank, slot });
+        }
+        let in_order = placed.is_sorted_by_key(|placed| (placed.point, placed.rank));
+        if in_order && left.iter().all(|&count| count == 0) { Ok(placed) } else { Err(self.not_pure(None)) }
     }
 
     /// Whether nodes of both tables changed their relative order of ties.

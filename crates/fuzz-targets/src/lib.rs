@@ -17,6 +17,7 @@ mod layouts;
 mod plan;
 mod replicas;
 mod schemes;
+mod snapshot;
 
 pub use bounded::bounded;
 pub use cluster_file::cluster_file;
@@ -26,12 +27,13 @@ pub use layouts::layouts;
 pub use plan::plan;
 pub use replicas::replicas;
 pub use schemes::schemes;
+pub use snapshot::snapshot;
 
 /// A function that is fuzzed.
 pub type Target = fn(&[u8]);
 
 /// All targets by name, which is also that of their folders of seeds and crashes.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("bounded", bounded),
     ("cluster_file", cluster_file),
     ("concurrent", concurrent),
@@ -40,6 +42,7 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("plan", plan),
     ("replicas", replicas),
     ("schemes", schemes),
+    ("snapshot", snapshot),
 ];
 
 use common::schemes::Weak;

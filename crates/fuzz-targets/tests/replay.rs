@@ -66,4 +66,4 @@ macro_rules! replays {
     };
 }
 
-replays!(bounded, cluster_file, concurrent, deltas, layouts, plan, replicas, schemes);
+replays!(bounded, cluster_file, concurrent, deltas, layouts, plan, replicas, schemes, snapshot);
