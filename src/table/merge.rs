@@ -110,11 +110,12 @@ pub(crate) fn merge<P: Point>(
         return Err(MergeError::Missing(first.slot));
     }
     let len = old.len() - removed.len() + added.len();
-    let mut new = if old.is_empty() {
-        PointArrayBuilder::with_capacity(len)?
-    } else {
-        PointArrayBuilder::within(used, len, old)?
-    };
+    if old.is_empty() {
+        let mut new = PointArrayBuilder::with_capacity(len)?;
+        added.iter().for_each(|placed| new.push(placed.point, placed.slot));
+        return Ok(new.finish()?);
+    }
+    let mut new = PointArrayBuilder::within(used, len, old)?;
     let (mut removed, mut added) = (removed, added);
     let dense = old.len() < DENSE * (removed.len() + added.len());
     let mut copied = 0;
