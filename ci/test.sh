@@ -100,6 +100,7 @@ if command -v python3 >/dev/null; then
     python3 tests/golden/xxh3/recipe.py --check
     python3 tests/golden/memcache/recipe.py --check
     python3 tests/golden/keyed/recipe.py --check
+    python3 tests/golden/multiprobe/recipe.py --check
     python3 tests/golden/proxies/recipe.py --check
     python3 tests/golden/dump/recipe.py --check
 else

@@ -1,5 +1,9 @@
 //! How evenly a table spreads keys. Rank 5.
 
+mod expected;
+
+pub use expected::expected_spread;
+
 use crate::hash::Scheme;
 use crate::layout::Layout;
 use crate::node::NodeId;
@@ -9,7 +13,8 @@ use crate::table::Table;
 /// How evenly a table spreads keys over its nodes, from exact shares.
 ///
 /// A node's *fair share* is its weight over the weight of all. What is measured against it is the share of the circle that
-/// its points own, which is what it gets of well-hashed keys. [Pins](crate::Pins) and states of nodes aren't counted.
+/// its points own, which is what it gets of well-hashed keys; with several probes a key, the share of keys that it gets
+/// in closed form ([`Table::key_shares`]). [Pins](crate::Pins) and states of nodes aren't counted.
 ///
 /// ```
 /// use ringway::{Balance, NodeSpec, Ring};
@@ -55,7 +60,8 @@ impl NodeBalance {
         self.points
     }
 
-    /// Returns the exact share of the circle.
+    /// Returns the exact share of the circle; with several probes a key, that of the keys, to the next place
+    /// ([`Table::shares`]).
     #[must_use]
     pub fn share(&self) -> Share {
         self.share
@@ -77,14 +83,14 @@ impl Balance {
     pub fn of<T, S: Scheme, L: Layout<S::Point>>(table: &Table<T, S, L>) -> Self {
         let total: u64 = table.nodes().map(|node| u64::from(node.info().weight())).sum();
         let empty = table.is_empty();
-        let node = |(node, share): (&crate::node::Node<T>, Share)| {
+        let node = |((node, share), (_, part)): ((&crate::node::Node<T>, Share), (_, f64))| {
             let weight = node.info().weight();
             // share / (weight / total), with one rounding for each operation.
-            let to_fair = (weight > 0 && !empty).then(|| share.fraction() * ratio(total, u64::from(weight)));
+            let to_fair = (weight > 0 && !empty).then(|| part * ratio(total, u64::from(weight)));
             let points = table.points_of(node.id().as_str()).unwrap_or_default();
             NodeBalance { id: node.id().clone(), weight, points, share, to_fair }
         };
-        let nodes: Vec<NodeBalance> = table.shares().into_iter().map(node).collect();
+        let nodes: Vec<NodeBalance> = table.shares().into_iter().zip(table.key_shares()).map(node).collect();
         let ratios: Vec<f64> = nodes.iter().filter_map(NodeBalance::to_fair).collect();
         let spread = ratios.iter().copied().reduce(f64::max);
         let deviation = (!ratios.is_empty()).then(|| {

@@ -50,6 +50,7 @@
 //! | 5 | `cluster` | cluster files (feature `cluster-file`) |
 //! | 6 | `ramp` | [`Ramp`]: a node's slow start or drain in steps |
 //! | 6 | `rebalance` | [`Rebalancer`]: points that follow measured loads |
+//! | 6 | `moved` | [`MovedShare`]: how much a change moves where keys have several probes |
 //! | 6 | `ring` | [`Ring`], [`Writer`], [`Handle`], [`Reader`]: what users touch, with the guarantees G1–G10 |
 //! | 7 | `governor` | [`Governor`]: how often and how far a ring may change |
 //!
@@ -134,6 +135,7 @@ pub mod cluster;
 mod balance;
 mod plan;
 
+mod moved;
 mod ramp;
 mod rebalance;
 
@@ -141,13 +143,14 @@ mod ring;
 
 mod governor;
 
-pub use balance::{Balance, NodeBalance};
+pub use balance::{Balance, NodeBalance, expected_spread};
 pub use bounded::{Admission, AdmitError, Bound, BoundError};
 pub use delta::{Change, Delta, Field};
 pub use error::{DeltaError, NodeError, PinError, SchemeError, SketchError, WaitError};
 pub use governor::{Governor, Pace, PaceError, Tick};
 pub use hash::{Fingerprint, Native, ParseFingerprintError};
 pub use hot::{HotKey, HotKeys};
+pub use moved::MovedShare;
 pub use node::{Limits, Node, NodeId, NodeInfo, NodeSpec, ParseStateError, Permit, Slot, State};
 pub use pins::Pins;
 pub use plan::{Flow, KeyMapsDiffer, MovedArc, Plan, Weights};
@@ -164,9 +167,9 @@ pub mod scheme {
         AnyScheme, AnyU32, AnyU64, AnyU128, Assignment, Conhash, CppMapLower, CppMapUpper, CppMurmurLower, EnvoyHash,
         EnvoyRingHash, Groupcache, GrpcRingHash, HaproxyChash, HaproxyHash, HashRing, Hashring, KeyTag, Keyed, Label,
         LabelHash, Labelled, Libketama, Libmemcached, LibmemcachedFormat, LibmemcachedPoints, MatchRule, MemcacheHash,
-        Native, NginxChash, OptionError, OptionValue, OutOfService, ParseKeyTagError, PingoraV1, PingoraV2, RestyChash,
-        Scheme, SchemeOptions, SeaHash, Secret, SecretError, Tagged, TwemproxyKetama, UhashringDefault,
-        UhashringKetama, XxHash3, Xxh3,
+        MultiProbe, Native, NginxChash, OptionError, OptionValue, OutOfService, ParseKeyTagError, PingoraV1, PingoraV2,
+        Probes, ProbesError, RestyChash, Scheme, SchemeOptions, SeaHash, Secret, SecretError, Tagged, TwemproxyKetama,
+        UhashringDefault, UhashringKetama, XxHash3, Xxh3,
     };
 }
 
@@ -179,3 +182,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/change.md")]
 struct ChangePage;
+
+/// The examples of the page on balance, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/balance.md")]
+struct BalancePage;

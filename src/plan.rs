@@ -126,6 +126,10 @@ pub struct KeyMapsDiffer {
 
 impl fmt::Display for KeyMapsDiffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.old == self.new {
+            let text = "belong to the nearest of several points each, so no arc says where they go; take the moved share, or compare the owners of a sample of keys";
+            return write!(f, "keys of the scheme \"{}\" {text}", self.old);
+        }
         write!(
             f,
             "schemes \"{}\" and \"{}\" map keys to points in different ways, or with different options; a plan needs one \
@@ -144,7 +148,8 @@ impl<P: Point> Plan<P> {
     /// Compares two tables.
     ///
     /// # Errors
-    /// [`KeyMapsDiffer`] if a key may have different points in the two.
+    /// [`KeyMapsDiffer`] if a key may have different points in the two, or has several
+    /// [probes](Scheme::probes), so that no arc says where it goes; see [`MovedShare`](crate::MovedShare).
     ///
     /// # Complexity
     /// O(P + N log N) time; memory follows the arcs that move.
@@ -160,6 +165,11 @@ impl<P: Point> Plan<P> {
             return Err(KeyMapsDiffer { old: name(old.scheme().id()), new: name(new.scheme().id()) });
         }
         let mut moves = Moves { arcs: Vec::new(), flows: BTreeMap::new() };
+        let probes = old.scheme().probes().count();
+        if probes > 1 {
+            let name = format!("{}, {probes} probes", old.scheme().id());
+            return Err(KeyMapsDiffer { old: name.clone(), new: name });
+        }
         walk(old, new, |from, to, ends| moves.take(from, to, ends));
         moves.join_ends();
         let minimum = minimum(old, new);

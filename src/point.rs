@@ -315,6 +315,15 @@ impl Share {
         (sum <= Self::whole(self.bits)).then_some(sum)
     }
 
+    /// The share that is nearest to a fraction, which is taken as 0 or 1 if it is below or above.
+    pub(crate) fn nearest(fraction: f64, bits: u32) -> Self {
+        if fraction >= 1.0 {
+            return Self::whole(bits);
+        }
+        let places = (fraction * (bits as f64).exp2()).round() as u128;
+        if bits < 128 { Self::new(places.min(1 << bits), bits) } else { Self::new(places, bits) }
+    }
+
     /// Takes a share of the same circle away; nothing is left where that is more.
     pub(crate) fn saturating_sub(self, other: Self) -> Self {
         debug_assert_eq!(self.bits, other.bits, "shares of two circles have no difference");
@@ -387,7 +396,6 @@ const fn high_u15(x: u32) -> u16 {
 }
 
 /// The lower half.
-#[cfg(any(test, miri, not(target_arch = "x86_64")))]
 #[inline(always)]
 pub(crate) const fn low_u64(x: u128) -> u64 {
     x as u64

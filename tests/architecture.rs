@@ -27,6 +27,7 @@ const RANKS: &[(&str, u32)] = &[
     ("balance", 5),
     ("ramp", 6),
     ("rebalance", 6),
+    ("moved", 6),
     ("ring", 6),
     ("governor", 7),
 ];

@@ -10,9 +10,12 @@ use super::compat::{
     Hashring, Label, Libketama, Libmemcached, NginxChash, PingoraV1, PingoraV2, RestyChash, TwemproxyKetama,
     UhashringDefault, UhashringKetama,
 };
+use super::multi_probe::take_probes;
 use super::options::{OptionError, OptionValue, SchemeOptions};
 use super::tag::{KeyTag, Tagged};
-use super::{Assignment, Keyed, LabelHash, Labelled, MatchRule, Native, OutOfService, Scheme, Xxh3};
+use super::{
+    Assignment, Keyed, LabelHash, Labelled, MatchRule, MultiProbe, Native, OutOfService, Probes, Scheme, Xxh3,
+};
 use crate::error::SchemeError;
 use crate::node::{NodeId, NodeInfo};
 
@@ -171,6 +174,26 @@ macro_rules! any {
             fn key_point_of_parts(&self, parts: &[&[u8]]) -> $point {
                 match self { $(Self::$variant(scheme) => scheme.key_point_of_parts(parts)),* }
             }
+
+            #[inline]
+            fn probes(&self) -> Probes {
+                match self { $(Self::$variant(scheme) => scheme.probes()),* }
+            }
+
+            #[inline]
+            fn key_hash(&self, key: &[u8]) -> u64 {
+                match self { $(Self::$variant(scheme) => scheme.key_hash(key)),* }
+            }
+
+            #[inline]
+            fn key_hash_of_parts(&self, parts: &[&[u8]]) -> u64 {
+                match self { $(Self::$variant(scheme) => scheme.key_hash_of_parts(parts)),* }
+            }
+
+            #[inline]
+            fn probe(&self, hash: u64, number: u32) -> $point {
+                match self { $(Self::$variant(scheme) => scheme.probe(hash, number)),* }
+            }
         }
     };
 }
@@ -193,7 +216,7 @@ any! {
     /// One of the schemes on a circle of 2^32 places.
     AnyU32, U32, u32:
     Native, Xxh3, Keyed, NginxChash, PingoraV1, PingoraV2, RestyChash, Libketama, Libmemcached, TwemproxyKetama, UhashringKetama,
-    HashRing, HaproxyChash, Groupcache, CppMapUpper, CppMapLower, CppMurmurLower,
+    HashRing, HaproxyChash, Groupcache, CppMapUpper, CppMapLower, CppMurmurLower, MultiProbe,
 }
 
 any! {
@@ -247,6 +270,12 @@ impl AnyScheme {
         };
         let wrong = |error: super::ParseKeyTagError| OptionError { name: option, reason: error.to_string() };
         let tag = marks.map(|marks| marks.parse::<KeyTag>().map_err(wrong)).transpose()?;
+        if name == Native::ID
+            && let Some(probes) = take_probes(options)?
+        {
+            let scheme = MultiProbe::new(Native::from_options(options)?, probes);
+            return Ok(Some(Self::U32(Tagged::new(scheme.into(), tag))));
+        }
         if let Some(scheme) = AnyU32::named(name, options) {
             return Ok(Some(Self::U32(Tagged::new(scheme?, tag))));
         }
@@ -261,7 +290,9 @@ impl AnyScheme {
 
     /// Returns the names of all schemes.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        AnyU32::NAMES.iter().chain(AnyU64::NAMES).chain(AnyU128::NAMES).copied()
+        // Two of them are one to a file: the native scheme and its form with several probes.
+        let narrow = AnyU32::NAMES.iter().enumerate().filter(|&(place, name)| !AnyU32::NAMES[..place].contains(name));
+        narrow.map(|(_, name)| name).chain(AnyU64::NAMES).chain(AnyU128::NAMES).copied()
     }
 
     /// Returns the scheme's name.

@@ -9,6 +9,7 @@ mod compat;
 mod fingerprint;
 mod keyed;
 mod labelled;
+mod multi_probe;
 mod native;
 mod options;
 mod seahash;
@@ -28,6 +29,7 @@ pub(crate) use fingerprint::{Digest, Digester, node_spec_digest};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
 pub use keyed::{Keyed, Secret, SecretError};
 pub use labelled::{LabelHash, Labelled};
+pub use multi_probe::{MultiProbe, Probes, ProbesError};
 pub use native::{Native, SeaHash};
 pub use options::{OptionError, OptionValue, SchemeOptions};
 pub use tag::{KeyTag, ParseKeyTagError, Tagged};
@@ -38,7 +40,7 @@ use std::ops::Range;
 
 use crate::error::SchemeError;
 use crate::node::{NodeId, NodeInfo};
-use crate::point::Point;
+use crate::point::{Point, high_u32};
 
 /// A placement scheme: everything that decides which node a key belongs to.
 ///
@@ -154,6 +156,36 @@ pub trait Scheme: Clone + fmt::Debug + Send + Sync + 'static {
     /// Maps a key that lies in several slices to its point: the same as [`key_point`](Self::key_point) of the slices
     /// joined, without joining them.
     fn key_point_of_parts(&self, parts: &[&[u8]]) -> Self::Point;
+
+    /// Returns how many points a key is looked up at; the nearest successor of them owns it ([`MultiProbe`]). Fixed for the
+    /// life of a scheme. More than one can't be had with [`MatchRule::Nearest`]: nodes are refused then.
+    ///
+    /// Inline it, as [`match_rule`](Self::match_rule). Where it is one, what follows is never asked. Where it may be more,
+    /// the number must be in [`option_bytes`](Self::option_bytes), and a scheme around another must pass on all four.
+    #[inline]
+    fn probes(&self) -> Probes {
+        Probes::ONE
+    }
+
+    /// Returns the hash of a key that its probes are derived from. The default is made of the key's point.
+    #[inline]
+    fn key_hash(&self, key: &[u8]) -> u64 {
+        multi_probe::folded(self.key_point(key))
+    }
+
+    /// As [`key_hash`](Self::key_hash), of the key that the parts make when joined.
+    #[inline]
+    fn key_hash_of_parts(&self, parts: &[&[u8]]) -> u64 {
+        multi_probe::folded(self.key_point_of_parts(parts))
+    }
+
+    /// Returns probe `number`, from 0 on, of a key with this hash. Probes must be as good as independent of each other. The
+    /// default mixes both, and gives one of 2^32 places.
+    #[inline]
+    fn probe(&self, hash: u64, number: u32) -> Self::Point {
+        let head = high_u32(multi_probe::mixed(hash, number.wrapping_add(1)));
+        Self::Point::join(head, <Self::Point as Point>::Tail::default())
+    }
 }
 
 /// What [`Scheme::assign`] gives a node.

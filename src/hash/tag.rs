@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Assignment, MatchRule, OutOfService, Scheme};
+use super::{Assignment, MatchRule, OutOfService, Probes, Scheme};
 use crate::error::SchemeError;
 use crate::node::{NodeId, NodeInfo};
 
@@ -191,16 +191,50 @@ impl<S: Scheme> Scheme for Tagged<S> {
     }
 
     fn key_point_of_parts(&self, parts: &[&[u8]]) -> S::Point {
-        let Some(tagged) = self.tag.and_then(|tag| tag.range(parts)) else {
-            return self.scheme.key_point_of_parts(parts);
-        };
-        let mut cut = cut_parts(parts, tagged);
-        match (cut.next(), cut.next()) {
-            (Some(one), None) => self.scheme.key_point(one),
-            (first, second) => {
-                let all: Vec<&[u8]> = first.into_iter().chain(second).chain(cut).collect();
-                self.scheme.key_point_of_parts(&all)
-            }
+        match self.tag {
+            None => self.scheme.key_point_of_parts(parts),
+            Some(tag) => tagged(tag, parts, |parts| match *parts {
+                [one] => self.scheme.key_point(one),
+                _ => self.scheme.key_point_of_parts(parts),
+            }),
+        }
+    }
+
+    #[inline]
+    fn probes(&self) -> Probes {
+        self.scheme.probes()
+    }
+
+    #[inline]
+    fn key_hash(&self, key: &[u8]) -> u64 {
+        match self.tag {
+            None => self.scheme.key_hash(key),
+            Some(tag) => self.scheme.key_hash(tag.of(key)),
+        }
+    }
+
+    fn key_hash_of_parts(&self, parts: &[&[u8]]) -> u64 {
+        match self.tag {
+            None => self.scheme.key_hash_of_parts(parts),
+            Some(tag) => tagged(tag, parts, |parts| self.scheme.key_hash_of_parts(parts)),
+        }
+    }
+
+    #[inline]
+    fn probe(&self, hash: u64, number: u32) -> S::Point {
+        self.scheme.probe(hash, number)
+    }
+}
+
+/// What `hash` makes of the parts that a key in parts is hashed by: those of its tag, if it has one.
+fn tagged<R>(tag: KeyTag, parts: &[&[u8]], hash: impl Fn(&[&[u8]]) -> R) -> R {
+    let Some(range) = tag.range(parts) else { return hash(parts) };
+    let mut cut = cut_parts(parts, range);
+    match (cut.next(), cut.next()) {
+        (Some(one), None) => hash(&[one]),
+        (first, second) => {
+            let all: Vec<&[u8]> = first.into_iter().chain(second).chain(cut).collect();
+            hash(&all)
         }
     }
 }

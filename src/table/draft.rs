@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::boundary::{Apart, nearest};
 use super::merge::{MergeError, Placed, merge, reorder_ties, sort};
+use super::probes::check_probes;
 use super::recycle::{Changed, Recycler};
 use super::{Member, Table, tie_ranks};
 use crate::delta::{Change, Delta, Field};
@@ -281,6 +282,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     fn assign(&self, canonical: &[Slot], touched: &Touched, limits: &Limits) -> Result<Vec<Ranked<S>>, DeltaError> {
         let infos: Vec<&NodeInfo> = canonical.iter().map(|&slot| self.info_after(slot, touched)).collect();
         let mut assigned = Vec::with_capacity(infos.len());
+        check_probes(&self.scheme)?;
         self.scheme.assign(&infos, &mut assigned)?;
         if assigned.len() != infos.len() {
             return Err(self.not_pure(None));

@@ -20,11 +20,14 @@ mod boundary;
 mod check;
 mod draft;
 mod dump;
+mod filling;
 mod merge;
 mod pinned;
+mod probes;
 mod ranks;
 mod recycle;
 mod restore;
+mod shares;
 mod successors;
 mod walk;
 mod zones;
@@ -33,6 +36,7 @@ pub use apply::Applied;
 pub use check::TableError;
 pub(crate) use recycle::Recycler;
 pub use restore::RestoreError;
+pub(crate) use shares::{Sum, gap_shares};
 pub use successors::Successors;
 pub(crate) use walk::Start;
 
@@ -50,7 +54,7 @@ use crate::hash::{Digest, Digester, Fingerprint, MatchRule, Native, Scheme};
 use crate::layout::{Auto, Layout, PointArray};
 use crate::node::{Census, Limits, Node, NodeSpec, Slot};
 use crate::pins::Pins;
-use crate::point::{Point, Share, index, position};
+use crate::point::{Point, index, position};
 
 /// An immutable ring: nodes, their points, and the layout they are searched by.
 ///
@@ -173,7 +177,11 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         if let Some(slot) = self.pinned_slot_of(key) {
             return Some(&self.nodes[slot.index()]);
         }
-        self.owner_at(self.scheme.key_point(key))
+        if self.scheme.probes().is_one() {
+            self.owner_at(self.scheme.key_point(key))
+        } else {
+            self.owner_by_probes(self.scheme.key_hash(key))
+        }
     }
 
     /// Returns the node that owns the key that `parts` make when joined, without joining them. As
@@ -192,11 +200,15 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         if let Some(slot) = self.pinned_slot(parts) {
             return Some(&self.nodes[slot.index()]);
         }
-        self.owner_at(self.scheme.key_point_of_parts(parts))
+        if self.scheme.probes().is_one() {
+            self.owner_at(self.scheme.key_point_of_parts(parts))
+        } else {
+            self.owner_by_probes(self.scheme.key_hash_of_parts(parts))
+        }
     }
 
     /// Returns the node that owns `point`, for keys that are hashed already; `None` if the ring has no points. A point has
-    /// no key, so no pin counts.
+    /// no key, so no pin counts, and of a scheme with several [probes](Scheme::probes) it is one, not a key's answer.
     #[inline]
     #[must_use]
     pub fn owner_at(&self, point: S::Point) -> Option<&Node<T>> {
@@ -249,6 +261,9 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     /// # Ok::<(), ringway::DeltaError>(())
     /// ```
     pub fn for_each_owner<'t, K: AsRef<[u8]>>(&'t self, keys: &[K], mut each: impl FnMut(usize, Option<&'t Node<T>>)) {
+        if !self.scheme.probes().is_one() {
+            return self.for_each_owner_by_probes(keys, each);
+        }
         let mut points = [S::Point::MIN; BATCH];
         let mut slots = [Slot::default(); BATCH];
         let mut number = 0;
@@ -320,45 +335,6 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     /// owner first. Nothing for a ring without points.
     pub fn points(&self) -> impl ExactSizeIterator<Item = (S::Point, &Node<T>)> {
         self.points_array().iter().map(|(point, slot)| (point, &self.nodes[slot.index()]))
-    }
-
-    /// Returns each node with its exact share of the circle, in the order of [`nodes`](Self::nodes). Unless the ring has
-    /// no points, the shares add up to exactly the whole circle.
-    ///
-    /// ```
-    /// # use ringway::{NodeSpec, Ring};
-    /// let table = Ring::builder().nodes(["a", "b", "c"].map(NodeSpec::new)).build_table()?;
-    /// let sum: u128 = table.shares().iter().map(|(_, share)| share.points()).sum();
-    /// assert_eq!(sum, 1 << 32);
-    /// # Ok::<(), ringway::DeltaError>(())
-    /// ```
-    ///
-    /// # Complexity
-    /// O(P + N).
-    #[must_use]
-    pub fn shares(&self) -> Vec<(&Node<T>, Share)> {
-        let by_slot = self.shares_by_slot();
-        self.canonical().iter().map(|slot| (&self.nodes[slot.index()], by_slot[slot.index()])).collect()
-    }
-
-    fn shares_by_slot(&self) -> Vec<Share> {
-        // Under the rule `>` each arc lies one place back, which changes no length.
-        let points = self.layout.points();
-        let mut shares = vec![Share::new(0, S::Point::BITS); self.nodes.len()];
-        let Some(last) = points.len().checked_sub(1) else { return shares };
-        let mut before = points.point(last);
-        if points.point(0) == before {
-            // One point, or all equal: the first owns the whole circle, which as an arc would be empty.
-            shares[points.slot(0).index()] = Share::whole(S::Point::BITS);
-            return shares;
-        }
-        for (point, slot) in points.iter() {
-            // Of equal points all but the first own an empty arc.
-            let share = &mut shares[slot.index()];
-            *share = *share + Share::arc(before, point);
-            before = point;
-        }
-        shares
     }
 
     /// Returns the version: 0 for a table built on its own, else the number of tables its ring has published up to it.

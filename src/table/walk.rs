@@ -14,18 +14,21 @@
 //! bounded: dskit's walk looked at every token once a zone was gone.
 
 use super::Table;
+use super::filling::Filling;
 use crate::hash::Scheme;
 use crate::layout::Layout;
 use crate::node::{Node, Slot, State};
-use crate::point::{high_u32, index, low_u32, position};
+use crate::point::{index, position};
 
 /// Where a walk begins.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
     /// What the key is pinned to.
     first: Option<Slot>,
-    /// The rank of the owner's point.
+    /// The rank of the owner's point; 0 where there are several probes.
     rank: usize,
+    /// The key's hash, where there are several probes.
+    hash: Option<u64>,
 }
 
 impl Start {
@@ -37,6 +40,17 @@ impl Start {
     /// The node that the key is pinned to.
     pub(crate) fn pinned(self) -> Option<Slot> {
         self.first
+    }
+
+    /// Whether the walk is one of several probes, of a table with such a scheme.
+    #[inline(always)]
+    pub(super) fn is_probed(self) -> bool {
+        self.hash.is_some()
+    }
+
+    /// The hash that the probes come from.
+    pub(super) fn hash(self) -> u64 {
+        self.hash.unwrap_or_default()
     }
 }
 
@@ -158,13 +172,17 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     /// The begin of a key's walk.
     #[inline]
     pub(crate) fn start(&self, key: &[u8]) -> Start {
-        Start { first: self.pinned_slot_of(key), ..self.start_at(self.scheme.key_point(key)) }
+        let first = self.pinned_slot_of(key);
+        if self.scheme.probes().is_one() {
+            return Start { first, ..self.start_at(self.scheme.key_point(key)) };
+        }
+        Start { first, rank: 0, hash: Some(self.scheme.key_hash(key)) }
     }
 
     /// The begin of a point's walk.
     #[inline]
     pub(crate) fn start_at(&self, point: S::Point) -> Start {
-        Start { first: None, rank: self.rank_at(point).unwrap_or(0) }
+        Start { first: None, rank: self.rank_at(point).unwrap_or(0), hash: None }
     }
 
     /// The first step from `from` on whose slot is accepted, and that slot. `accept` is asked for a slot any number of
@@ -179,6 +197,9 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             && accept(first)
         {
             return Some((0, first));
+        }
+        if self.is_probed(start) {
+            return self.find_probed(start, from, &accept);
         }
         let (from, last) = (from.max(1), self.patience(from));
         if let Some(found) = self.scan(start, from, last, &accept) {
@@ -226,10 +247,17 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         {
             return Some(first);
         }
+        if self.is_probed(start) {
+            return self.find_probed_within(start, values, &accept);
+        }
+        self.rank_within(start.rank, values, &accept).map(|rank| self.points_array().slot(rank))
+    }
+
+    /// The rank of the first accepted point from `first` on, with a look at points of so many different values only.
+    pub(super) fn rank_within(&self, first: usize, values: u32, accept: &impl Fn(Slot) -> bool) -> Option<usize> {
         let points = self.points_array();
         let (mut looked_at, mut before) = (0, None);
-        for step in 1..=points.len() {
-            let rank = self.rank_of(start, step);
+        for rank in (first..points.len()).chain(0..first.min(points.len())) {
             let point = points.point(rank);
             if before != Some(point) {
                 if looked_at == values {
@@ -238,9 +266,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
                 looked_at += 1;
                 before = Some(point);
             }
-            let slot = points.slot(rank);
-            if accept(slot) {
-                return Some(slot);
+            if accept(points.slot(rank)) {
+                return Some(rank);
             }
         }
         None
@@ -308,7 +335,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     #[inline]
     fn fill_all<'t>(&'t self, start: Start, out: &mut [Option<&'t Node<T>>]) -> usize {
         let filled = match out.len() {
-            _ if start.first.is_some() => false,
+            _ if start.first.is_some() || self.is_probed(start) => false,
             1 => self.fill_next::<1>(start, out),
             2 => self.fill_next::<2>(start, out),
             3 => self.fill_next::<3>(start, out),
@@ -375,7 +402,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         key: impl Fn(Slot) -> u32,
         accept: impl Fn(Slot) -> bool,
     ) -> usize {
-        let mut filling = Filling { out, found: 0, keys: [0; KEPT], last: [u64::MAX; 2], key, accept };
+        let mut filling = Filling::new(out, key, accept);
         for place in 0..found {
             let slot = filling.out[place].map_or_else(Slot::default, |node| self.slot_of_entry(node));
             filling.note(slot);
@@ -385,6 +412,14 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         }
         if let Some(first) = start.first {
             filling.offer(self, first);
+        }
+        if let Some(mut walk) = self.probing(start) {
+            while !filling.is_full()
+                && let Some((_, slot)) = walk.find(self, |slot| filling.fits(self, slot))
+            {
+                filling.offer(self, slot);
+            }
+            return filling.found;
         }
         let mut step = 1;
         while !filling.is_full() && step <= self.len() {
@@ -404,7 +439,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     }
 
     /// The slot of an entry of this table's array of nodes.
-    fn slot_of_entry(&self, node: &Node<T>) -> Slot {
+    pub(super) fn slot_of_entry(&self, node: &Node<T>) -> Slot {
         let bytes = std::ptr::from_ref(node).addr() - self.nodes.as_ptr().addr();
         let place = bytes / size_of::<Node<T>>();
         debug_assert!(std::ptr::eq(&self.nodes[place], node), "a node of another table");
@@ -412,69 +447,8 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     }
 }
 
-/// Nodes that are being chosen into a caller's buffer, no two with one key.
-struct Filling<'o, 't, T, K, A> {
-    out: &'o mut [Option<&'t Node<T>>],
-    found: usize,
-    /// The keys of the first nodes; those of later ones are asked for anew. Who takes so many replicas?
-    keys: [u32; KEPT],
-    /// The last four keys, two in a word. In words, since reading four from the list at once, right after one was written,
-    /// waits for the write: 60 % of the time of eight replicas.
-    last: [u64; 2],
-    key: K,
-    accept: A,
-}
-
-impl<'t, T, K: Fn(Slot) -> u32, A: Fn(Slot) -> bool> Filling<'_, 't, T, K, A> {
-    #[inline(always)]
-    fn is_full(&self) -> bool {
-        self.found == self.out.len()
-    }
-
-    #[inline(always)]
-    fn note(&mut self, slot: Slot) {
-        let key = (self.key)(slot);
-        if let Some(kept) = self.keys.get_mut(self.found) {
-            *kept = key;
-        }
-        let [new, old] = self.last;
-        self.last = [new << 32 | u64::from(key), old << 32 | new >> 32];
-        self.found += 1;
-    }
-
-    #[inline(always)]
-    fn fits<S: Scheme, L: Layout<S::Point>>(&self, table: &'t Table<T, S, L>, slot: Slot) -> bool {
-        let own = (self.key)(slot);
-        let [new, old] = self.last;
-        let last = (low_u32(new) == own) | (high_u32(new) == own) | (low_u32(old) == own) | (high_u32(old) == own);
-        let met = last || self.found > 4 && self.met_before(table, own);
-        !met && (self.accept)(slot)
-    }
-
-    #[inline(never)]
-    fn met_before<S: Scheme, L: Layout<S::Point>>(&self, table: &'t Table<T, S, L>, own: u32) -> bool {
-        match self.keys.get(..self.found) {
-            Some(keys) => keys.contains(&own),
-            None => self.out[..self.found].iter().flatten().any(|node| (self.key)(table.slot_of_entry(node)) == own),
-        }
-    }
-
-    /// Takes the slot's node if it fits and there is room; says whether there is no more room then.
-    #[inline(always)]
-    fn offer<S: Scheme, L: Layout<S::Point>>(&mut self, table: &'t Table<T, S, L>, slot: Slot) -> bool {
-        if !self.is_full() && self.fits(table, slot) {
-            self.out[self.found] = Some(&table.nodes[slot.index()]);
-            self.note(slot);
-        }
-        self.is_full()
-    }
-}
-
 /// How many steps a walk takes in vain, beside one for each node, before it asks all nodes.
-const PATIENCE: usize = 64;
-
-/// How many keys of chosen nodes are kept.
-const KEPT: usize = 16;
+pub(super) const PATIENCE: usize = 64;
 
 /// How many of something that can't be more than there are nodes.
 pub(super) fn at_most(count: u64) -> usize {

@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     .ok_or_else(|| {
         let reason = "live holds every answer against a naive ring of its own, which knows the schemes native and xxh3 \
-                      without a key tag; for others see verify";
+                      without a key tag or several probes; for others see verify";
         Failure::File { file: file.clone(), line: None, reason: reason.to_owned() }
     })?;
     let changes = Changes::new(points_per_weight, &nodes, args.seed);
