@@ -103,6 +103,7 @@ if command -v python3 >/dev/null; then
     python3 tests/golden/multiprobe/recipe.py --check
     python3 tests/golden/proxies/recipe.py --check
     python3 tests/golden/dump/recipe.py --check
+    python3 tests/golden/layered/recipe.py --check
 else
     skipped+=("golden data against its recipe: python3 isn't there (the tests above did use the data)")
 fi

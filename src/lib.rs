@@ -46,12 +46,14 @@
 //! | 5 | `bounded` | [`Bound`]: no node gets more than so many times its fair share |
 //! | 5 | `spread`, `hot` | a hot key over several nodes; [`HotKeys`] finds them |
 //! | 5 | `plan` | [`Plan`]: which arcs of the circle change hands between two tables |
+//! | 5 | `region` | [`Region`]: lookups in a ring of rings |
 //! | 5 | `balance` | [`Balance`]: shares against fair shares |
 //! | 5 | `cluster` | cluster files (feature `cluster-file`) |
 //! | 6 | `ramp` | [`Ramp`]: a node's slow start or drain in steps |
 //! | 6 | `rebalance` | [`Rebalancer`]: points that follow measured loads |
 //! | 6 | `moved` | [`MovedShare`]: how much a change moves where keys have several probes |
 //! | 6 | `ring` | [`Ring`], [`Writer`], [`Handle`], [`Reader`]: what users touch, with the guarantees G1–G10 |
+//! | 7 | `layered` | [`Layered`], [`LayeredWriter`]: a ring of regions that are rings |
 //! | 7 | `governor` | [`Governor`]: how often and how far a ring may change |
 //!
 //! # Guarantees
@@ -126,6 +128,7 @@ mod serial;
 mod bounded;
 mod health;
 mod hot;
+mod region;
 mod spread;
 
 #[cfg(feature = "cluster-file")]
@@ -142,6 +145,7 @@ mod rebalance;
 mod ring;
 
 mod governor;
+mod layered;
 
 pub use balance::{Balance, NodeBalance, expected_spread};
 pub use bounded::{Admission, AdmitError, Bound, BoundError};
@@ -150,6 +154,7 @@ pub use error::{DeltaError, NodeError, PinError, SchemeError, SketchError, WaitE
 pub use governor::{Governor, Pace, PaceError, Tick};
 pub use hash::{Fingerprint, Native, ParseFingerprintError};
 pub use hot::{HotKey, HotKeys};
+pub use layered::{Layered, LayeredBuilder, LayeredDelta, LayeredError, LayeredWriter};
 pub use moved::MovedShare;
 pub use node::{Limits, Node, NodeId, NodeInfo, NodeSpec, ParseStateError, Permit, Slot, State};
 pub use pins::Pins;
@@ -158,6 +163,7 @@ pub use point::{Point, Share};
 pub use publish::Counts;
 pub use ramp::{Ramp, RampBy, RampError, RampStep};
 pub use rebalance::{Proposal, RebalanceError, RebalanceOptions, Rebalancer};
+pub use region::{Member, Region};
 pub use ring::{CommitError, CommitReport, Handle, Reader, Ring, RingBuilder, Snapshot, Writer};
 pub use table::{Applied, RestoreError, Successors, Table, TableError};
 

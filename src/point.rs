@@ -66,6 +66,10 @@ pub trait Point: Copy + Ord + Hash + fmt::Debug + Default + Send + Sync + sealed
     fn to_u128(self) -> u128;
     /// Returns the point of that number; `None` if it is 2^`BITS` or more.
     fn from_u128(number: u128) -> Option<Self>;
+    /// Returns the point put through a bijection of the circle that mixes all bits; see `region.rs`.
+    #[doc(hidden)]
+    #[must_use]
+    fn mixed(self) -> Self;
     /// Returns half the point as a number, rounded down.
     #[doc(hidden)]
     #[must_use]
@@ -121,6 +125,12 @@ impl Point for u32 {
     fn to_u128(self) -> u128 {
         u128::from(self)
     }
+    #[inline(always)]
+    fn mixed(self) -> Self {
+        let x = (self ^ self >> 16).wrapping_mul(0x85EB_CA6B);
+        let x = (x ^ x >> 13).wrapping_mul(0xC2B2_AE35);
+        x ^ x >> 16
+    }
     fn from_u128(number: u128) -> Option<Self> {
         Self::try_from(number).ok()
     }
@@ -171,6 +181,10 @@ impl Point for u64 {
     fn to_u128(self) -> u128 {
         u128::from(self)
     }
+    #[inline(always)]
+    fn mixed(self) -> Self {
+        fmix64(self)
+    }
     fn from_u128(number: u128) -> Option<Self> {
         Self::try_from(number).ok()
     }
@@ -220,6 +234,14 @@ impl Point for u128 {
     }
     fn to_u128(self) -> u128 {
         self
+    }
+    #[inline]
+    fn mixed(self) -> Self {
+        let (high, low) = ((self >> 64) as u64, self as u64);
+        let low = low ^ fmix64(high);
+        let high = high ^ fmix64(low);
+        let low = low ^ fmix64(high);
+        u128::from(high) << 64 | u128::from(low)
     }
     fn from_u128(number: u128) -> Option<Self> {
         Some(number)
@@ -365,6 +387,14 @@ impl fmt::Debug for Share {
 /// The quotient of two whole numbers, rounded; infinite or not a number if `b` is 0.
 pub(crate) fn ratio(a: u64, b: u64) -> f64 {
     a as f64 / b as f64
+}
+
+/// MurmurHash3's finalizer (Appleby, public domain): a bijection.
+#[inline(always)]
+const fn fmix64(x: u64) -> u64 {
+    let x = (x ^ x >> 33).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+    let x = (x ^ x >> 33).wrapping_mul(0xC4CE_B9FE_1A85_EC53);
+    x ^ x >> 33
 }
 
 /// The nearest number that there is.

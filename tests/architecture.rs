@@ -30,6 +30,8 @@ const RANKS: &[(&str, u32)] = &[
     ("moved", 6),
     ("ring", 6),
     ("governor", 7),
+    ("layered", 7),
+    ("region", 5),
 ];
 
 /// The unsafe ledger: files, and folders with a slash at the end.

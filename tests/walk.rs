@@ -186,3 +186,13 @@ fn many_nodes_of_very_different_weights() {
         }
     }
 }
+
+/// An empty ring keeps the ranks of no points.
+#[test]
+fn a_ring_without_nodes_is_valid_with_bounded_walks_too() {
+    for bounded in [false, true] {
+        let table: ringway::Table = Ring::builder().bounded_walks(bounded).build_table().expect("no nodes are fine");
+        table.validate().expect("valid");
+        assert_eq!(table.replicas(b"key", &mut [None; 2]), 0);
+    }
+}

@@ -15,6 +15,7 @@
 //!   state, 0 = up, 1 = draining, 2 = down`
 //! - the id of a secret, `ringway.keyid.1`: the secret's 16 bytes
 //! - the checksum of a dumped table, `ringway.dump.1`: all bytes before it
+//! - a layered ring's placement, `ringway.layer.1`: the outer placement, then the regions' in the order of the outer nodes
 //! - spec, `ringway.spec.1`: `placement ‖ LE64(nodes) ‖ node spec digests`
 //!
 //! Digests stand in the order of ids for order-free schemes, in list order for others. A node's digests are computed
@@ -116,6 +117,10 @@ impl Digester {
 
     pub(crate) fn secret() -> Self {
         Self::new(b"ringway.keyid.1")
+    }
+
+    pub(crate) fn layers() -> Self {
+        Self::new(b"ringway.layer.1")
     }
 
     pub(crate) fn dump() -> Self {

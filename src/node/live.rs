@@ -89,6 +89,14 @@ pub(crate) struct Turnover {
     pub(crate) health: Option<State>,
 }
 
+impl Turnover {
+    /// The change back to what the node counts for now.
+    pub(crate) fn back(&self) -> Self {
+        let Role { member, placed, weight, health } = self.state.role();
+        Self { state: Arc::clone(&self.state), member, placed, weight, health: Some(health) }
+    }
+}
+
 impl Census {
     /// The word of a table that trusts no sum.
     pub(crate) const NEVER: u64 = u64::MAX;

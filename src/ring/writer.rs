@@ -73,6 +73,12 @@ where
         result
     }
 
+    /// Whether a commit wouldn't be refused for replaced tables that wait: else how many do, and may.
+    pub(crate) fn ready(&mut self) -> Result<(), (usize, usize)> {
+        self.inner.reclaim();
+        self.inner.ready().map_err(|full| (full.in_grace, full.limit))
+    }
+
     fn commit_unreclaimed(&mut self, delta: Delta<T>) -> Result<CommitReport, CommitError<T>> {
         if let Err(full) = self.inner.ready() {
             return Err(CommitError::Backpressure { waiting: full.in_grace, limit: full.limit, delta });

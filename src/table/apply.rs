@@ -37,6 +37,23 @@ pub struct Applied<T, S: Scheme, L: Layout<S::Point>> {
     turnover: Vec<Turnover>,
 }
 
+/// The half of a change that can fail, done.
+pub(crate) struct Drafted<S: Scheme, L>(Draft<S, L>);
+
+/// What a table changed in its ring's live sums.
+pub(crate) struct Enrolled {
+    census: Arc<Census>,
+    before: Vec<Turnover>,
+}
+
+impl Enrolled {
+    /// Makes the sums what they were: the table isn't published after all. The one that is takes none of them for its own
+    /// until the next commit, which costs time and no answer.
+    pub(crate) fn revoke(&self) {
+        self.census.enrol(&self.before);
+    }
+}
+
 impl<T, S: Scheme, L: Layout<S::Point>> Applied<T, S, L> {
     /// The table, made the newest of its ring: from now on it is what live states count for. Until then a table is a dry
     /// run, and changes nobody's state. Called right before the table is published.
@@ -96,6 +113,19 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         debug_assert!(self.members.is_empty(), "no node has points that go");
         let draft = self.draft_of(&delta, limits, &mut Recycler::new(), Some(known))?;
         Ok(draft.map(|draft| self.finish(draft, delta)))
+    }
+
+    /// Checks a batch and does what can fail of it, by reference; `None` if it changes nothing.
+    pub(crate) fn drafted(&self, delta: &Delta<T>, limits: &Limits) -> Result<Option<Drafted<S, L>>, DeltaError> {
+        Ok(self.draft(delta, limits, &mut Recycler::new())?.map(Drafted))
+    }
+
+    /// Makes the table of a batch that was [`drafted`](Self::drafted), the newest of its ring, with what undoes that.
+    pub(crate) fn finished(&self, Drafted(draft): Drafted<S, L>, delta: Delta<T>) -> (Self, Enrolled) {
+        let applied = self.finish(draft, delta);
+        let before = applied.turnover.iter().map(Turnover::back).collect();
+        let enrolled = Enrolled { census: Arc::clone(&self.census), before };
+        (applied.enrolled(), enrolled)
     }
 
     fn finish(&self, draft: Draft<S, L>, delta: Delta<T>) -> Applied<T, S, L> {

@@ -33,6 +33,7 @@ mod walk;
 mod zones;
 
 pub use apply::Applied;
+pub(crate) use apply::{Drafted, Enrolled};
 pub use check::TableError;
 pub(crate) use recycle::Recycler;
 pub use restore::RestoreError;
@@ -149,6 +150,12 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         Self::build_with(scheme, Options::default(), delta, limits)
     }
 
+    pub(crate) fn empty_with(scheme: S, options: Options) -> Self {
+        let empty = Self::empty(scheme);
+        let ranks = options.bounded_walks.then(|| Ranks::new(empty.layout.points(), &empty.members));
+        Self { options, ranks, ..empty }
+    }
+
     /// Builds a table by a delta to an empty one.
     pub(crate) fn build_with(
         scheme: S,
@@ -156,7 +163,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         delta: Delta<T>,
         limits: &Limits,
     ) -> Result<Self, DeltaError> {
-        let empty = Self { options, ..Self::empty(scheme) };
+        let empty = Self::empty_with(scheme, options);
         match empty.apply(delta, limits) {
             Ok(Some(applied)) => Ok(Self { version: 0, ..applied.enrolled() }),
             Ok(None) => Ok(empty),
@@ -182,6 +189,20 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
         } else {
             self.owner_by_probes(self.scheme.key_hash(key))
         }
+    }
+
+    /// As [`owner`](Self::owner), with the key's point, for one hash.
+    #[inline]
+    pub(crate) fn owner_and_point(&self, key: &[u8]) -> (Option<&Node<T>>, S::Point) {
+        let point = self.scheme.key_point(key);
+        let owner = if let Some(slot) = self.pinned_slot_of(key) {
+            Some(&self.nodes[slot.index()])
+        } else if self.scheme.probes().is_one() {
+            self.owner_at(point)
+        } else {
+            self.owner_by_probes(self.scheme.key_hash(key))
+        };
+        (owner, point)
     }
 
     /// Returns the node that owns the key that `parts` make when joined, without joining them. As

@@ -77,7 +77,7 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
             return Err(from.wrong("what comes after the points"));
         }
 
-        let empty = Self { options, ..Self::empty(scheme) };
+        let empty = Self::empty_with(scheme, options);
         let table = match empty.apply_known(delta, limits, &known) {
             Ok(Some(applied)) => Self { version: 0, ..applied.enrolled() },
             Ok(None) => empty,
