@@ -4,12 +4,13 @@
 # Needs Rust. What can only run where more is at hand (python3, valgrind, objdump, a nightly toolchain, the compiler whose
 # instructions were counted, the systems whose rings are reproduced) says loudly that it was skipped where it isn't. As root,
 # on a system with apt-get, valgrind and those systems are installed.
-# RINGWAY_STRESS_SECONDS sets how long each stress test runs; 60 if not set.
+# RINGWAY_STRESS_SECONDS sets how long each stress test runs, 20 if not set; RINGWAY_FUZZ_SECONDS how long each fuzz target
+# does, 20 if not set.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 export RUSTFLAGS="${RUSTFLAGS:-}"
-export RINGWAY_STRESS_SECONDS="${RINGWAY_STRESS_SECONDS:-60}"
+export RINGWAY_STRESS_SECONDS="${RINGWAY_STRESS_SECONDS:-20}"
 skipped=()
 
 step() {
@@ -19,6 +20,7 @@ step() {
 step "format"
 cargo fmt --all --check
 (cd loom-tests && cargo fmt --check)
+(cd fuzz && cargo fmt --check)
 
 step "clippy, warnings denied"
 cargo clippy --workspace --all-targets --all-features -- -D warnings
@@ -38,6 +40,21 @@ fi
 if [ -n "${RINGWAY_INTEROP:-}" ]; then
     step "whole recordings of other systems"
     cargo test --all-features --test interop
+fi
+
+step "every set of features; licences and sources of dependencies"
+if command -v cargo-hack >/dev/null; then
+    cargo hack check --package ringway --lib --feature-powerset
+else
+    # Three features: their powerset by hand; all together are above.
+    for features in "" {serde,arc-swap,cluster-file} serde,{arc-swap,cluster-file} arc-swap,cluster-file; do
+        cargo check --lib --no-default-features --features "$features"
+    done
+fi
+if command -v cargo-deny >/dev/null; then
+    cargo deny --workspace check licenses bans sources
+else
+    skipped+=("licences and sources of dependencies: cargo-deny isn't installed")
 fi
 
 # Without the release profile's LTO, which takes most of the time to build and shows in no answer.
@@ -71,14 +88,16 @@ RINGWAY_STRESS_SECONDS=3 ci/sanitizers.sh --quick address | tee "$report"
 while IFS= read -r reason; do skipped+=("${reason#SKIPPED: }"); done < <(grep '^SKIPPED: ' "$report" || true)
 rm -f "$report"
 
+# As the benches above: without LTO.
+export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 step "examples"
-cargo run --release --example quickstart
-cargo run --release --example embed
-cargo run --release --example own_scheme
-cargo run --release --example tokio
+for example in quickstart embed own_scheme tokio chosen_keys layered rebalance; do
+    cargo run --release --example "$example"
+done
 
 step "the tool, as the README starts it"
 cargo run --release -- live --seconds 5
+cargo run --release -- live --soak --seconds 20
 
 step "live proofs against the systems themselves"
 proofs=$(ci/interop-live.sh) && status=0 || status=$?
@@ -87,6 +106,18 @@ printf '%s\n' "$proofs"
 while IFS= read -r line; do
     skipped+=("${line#SKIPPED: }")
 done < <(grep '^SKIPPED: ' <<<"$proofs" || true)
+
+unset CARGO_PROFILE_RELEASE_LTO CARGO_PROFILE_RELEASE_CODEGEN_UNITS
+
+step "fuzzing, a little (fuzz/run.sh has more, for longer)"
+report="$(mktemp)"
+fuzz/run.sh --install --seconds "${RINGWAY_FUZZ_SECONDS:-20}" | tee "$report" && status=0 || status=$?
+case $status in
+    0) ;;
+    2) while IFS= read -r reason; do skipped+=("${reason#SKIPPED: }"); done < <(grep '^SKIPPED: ' "$report") ;;
+    *) exit "$status" ;;
+esac
+rm -f "$report"
 
 step "loom models of the publisher"
 bash loom-tests/run.sh
