@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use common::{QUERIES, is_test, nodes, pin};
-use ringway::{Node, NodeSpec, Ring, State, Table};
+use ringway::{Bound, HotKeys, Layered, Native, Node, NodeSpec, Ring, State, Table};
 
 const PASSES: usize = 16;
 
@@ -118,6 +118,52 @@ fn flaps(points: &[u32]) {
     });
 }
 
+/// What is done with a key beside a lookup: bounded load, a hot key's spreading and counting, two layers.
+fn beside(rounds: usize) {
+    let keys = common::keys();
+    let table: Table = Ring::builder().points_per_weight(160).nodes(nodes(100)).build_table().expect("plain");
+    let again = || black_box(&table);
+    let bound = Bound::percent(125).expect("above 100");
+    let admit = |key: &str| number(again().admit(key.as_bytes(), bound).ok().map(|admission| admission.node()));
+    let mut hot = HotKeys::new(1_000).expect("few");
+    let (layered, _) = (0..10)
+        .fold(Layered::builder::<()>().scheme(Native::new().with_points_per_weight(160)), |builder, region| {
+            let members = (0..10).map(|n| NodeSpec::new(format!("member-{region}-{n}")));
+            builder.region(NodeSpec::new(format!("region-{region}")), members)
+        })
+        .build()
+        .expect("plain");
+    let layered = layered.table();
+    let member = |key: &str| number(black_box(layered).member(key.as_bytes()).map(|member| member.node));
+    report(
+        "16,000 points, 100 nodes, independent keys",
+        rounds,
+        &mut [
+            ("owner".into(), Box::new(|| keys.iter().fold(0, |s, key| s ^ number(again().owner(key.as_bytes()))))),
+            ("admit at 125 %, and the permit's drop".into(), Box::new(|| keys.iter().fold(0, |s, key| s ^ admit(key)))),
+            (
+                "spread, k = 3".into(),
+                Box::new(|| keys.iter().fold(0, |s, key| s ^ number(again().spread(key.as_bytes(), 3, s)))),
+            ),
+            (
+                "spread_least, k = 3".into(),
+                Box::new(|| keys.iter().fold(0, |s, key| s ^ number(again().spread_least(key.as_bytes(), 3, s)))),
+            ),
+            (
+                "layered: member, 10 regions of 10 nodes".into(),
+                Box::new(|| keys.iter().fold(0, |s, key| s ^ member(key))),
+            ),
+            (
+                "HotKeys::feed, 1,000 counters".into(),
+                Box::new(|| {
+                    keys.iter().for_each(|key| hot.feed(key));
+                    hot.fed()
+                }),
+            ),
+        ],
+    );
+}
+
 fn main() {
     pin();
     let rounds = if is_test() { 2 } else { 151 };
@@ -217,5 +263,6 @@ fn main() {
             );
         }
     }
+    beside(rounds);
     flaps(&points);
 }

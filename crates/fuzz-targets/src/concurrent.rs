@@ -89,16 +89,17 @@ fn run<P: Publish>(mut rng: Rng) {
     };
     let rounds = deeds.len();
     thread::scope(|scope| {
+        let mut readers = Vec::new();
         for steps in &schedule {
             let (world, handle) = (&world, handle.clone());
-            scope.spawn(move || {
+            readers.push(scope.spawn(move || {
                 let mut eyes = Eyes { reader: handle.reader(), handle, kept: Vec::new(), last: 0 };
                 for &step in steps {
                     world.barrier.wait();
                     world.guard(|| eyes.take(world, step));
                     world.barrier.wait();
                 }
-            });
+            }));
         }
         let mut writer = writer;
         for deed in deeds {
@@ -107,6 +108,11 @@ fn run<P: Publish>(mut rng: Rng) {
             world.guard(|| world.write(&mut writer, deed));
             world.barrier.wait();
             world.guard(|| world.settle(&writer));
+        }
+        // The scope waits for what threads do, not for their ends, and what a thread takes for its own at its end would be a
+        // leak to whoever looks for leaks now.
+        for reader in readers {
+            world.guard(|| reader.join().unwrap_or_else(|payload| resume_unwind(payload)));
         }
     });
     if let Some(failure) = world.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
