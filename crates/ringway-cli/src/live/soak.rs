@@ -157,18 +157,16 @@ type Fault = String;
 
 fn ring(shape: &Shape, seed: u64, time: Duration) -> Result<Tally, Fault> {
     match shape.layout {
-        Of::Auto => published::<Auto<u32>>(shape, seed, time),
-        Of::Line => published::<Line<u32>>(shape, seed, time),
-        Of::Sorted => published::<Sorted<u32>>(shape, seed, time),
-        Of::Eytzinger => published::<Eytzinger<u32>>(shape, seed, time),
-        Of::STree => published::<STree<u32>>(shape, seed, time),
-        Of::Bucket => published::<Bucket<u32>>(shape, seed, time),
-        Of::Direct => published::<Direct<u32>>(shape, seed, time),
+        // The second publisher with one layout: each pair is a ring to compile.
+        Of::Auto if shape.locked => drive::<Auto<u32>, Locked>(shape, seed, time),
+        Of::Auto => drive::<Auto<u32>, Epoch>(shape, seed, time),
+        Of::Line => drive::<Line<u32>, Epoch>(shape, seed, time),
+        Of::Sorted => drive::<Sorted<u32>, Epoch>(shape, seed, time),
+        Of::Eytzinger => drive::<Eytzinger<u32>, Epoch>(shape, seed, time),
+        Of::STree => drive::<STree<u32>, Epoch>(shape, seed, time),
+        Of::Bucket => drive::<Bucket<u32>, Epoch>(shape, seed, time),
+        Of::Direct => drive::<Direct<u32>, Epoch>(shape, seed, time),
     }
-}
-
-fn published<L: Layout<u32>>(shape: &Shape, seed: u64, time: Duration) -> Result<Tally, Fault> {
-    if shape.locked { drive::<L, Locked>(shape, seed, time) } else { drive::<L, Epoch>(shape, seed, time) }
 }
 
 /// A payload that tells whether it was freed, and counts its kind.
@@ -559,7 +557,7 @@ mod tests {
     #[test]
     fn rings_of_every_shape_live_without_a_fault() {
         let layouts = [Of::Auto, Of::Line, Of::Sorted, Of::Eytzinger, Of::STree, Of::Bucket, Of::Direct];
-        for (layout, locked) in layouts.into_iter().zip([false, true].into_iter().cycle()) {
+        for (layout, locked) in layouts.into_iter().map(|layout| (layout, false)).chain([(Of::Auto, true)]) {
             let shape = Shape { layout, locked, nodes: 9, points_per_weight: 20, readers: 2, broken: false };
             let tally =
                 ring(&shape, 7, Duration::from_millis(200)).unwrap_or_else(|fault| panic!("{shape:?}: {fault}"));
