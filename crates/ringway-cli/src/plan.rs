@@ -33,7 +33,8 @@ use beyond::Beyond;
 /// --sample FILE looks keys up in both rings, pins among them, one a line. Where the clusters map keys to points in different
 /// ways (other schemes, widths, tags or secrets), no plan can be exact: then the sample is all there is, with the bounds in
 /// which the part that moves of all keys lies with 95 % confidence, if these are a random sample of them; and an estimate
-/// from shares alone, as if where a key lies in one ring said nothing of where it lies in the other.
+/// from shares alone, as if where a key lies in one ring said nothing of where it lies in the other. So too where keys have
+/// several probes, but without that estimate ("estimate":null).
 ///
 /// json: {"schema":"ringway-plan/1","circle":"4294967296","moved":"…","minimum":"…","moves":[{"from":"a","to":"b",
 /// "points":"…"},…],"pins":[{"prefix":"…","old":null,"new":"a"},…],"states":[{"node":"a","old":"up","new":"down"},…]}; counts
@@ -151,25 +152,30 @@ fn sampled<S: Scheme, R: Scheme>(
     if args.replicas.is_some() {
         return Err(refused(format!("{reason}; --replicas can't do without")));
     }
+    // With several probes keys of one map are far from independent.
+    let independent = old.scheme.key_map() != new.scheme.key_map();
     let beyond = Beyond::between(&old, &new);
     let (old, new) = (old.table()?, new.table()?);
-    let (sample, estimate) = (sample::of(&old, &new, keys), Plan::estimated(&old, &new));
+    let sample = sample::of(&old, &new, keys);
+    let estimate = independent.then(|| Plan::estimated(&old, &new).moved_fraction());
     let moves = sample.moved_keys() > 0 || !beyond.is_empty();
     if args.json {
         let object = json!({
             "schema": "ringway-plan-sample/1",
             "sample": sample::as_json(&sample),
-            "estimate": estimate.moved_fraction(),
+            "estimate": estimate,
             "pins": beyond.pins_as_json(),
             "states": beyond.states_as_json(),
         });
         return Ok((format!("{object}\n"), moves));
     }
-    let mut text = String::from("keys are mapped to points in different ways: a sample, and nothing exact\n");
+    let mut text = String::from("no arc says where keys go: a sample, and nothing exact\n");
     text += &sample::as_text(&sample);
-    let percent = estimate.moved_fraction() * 100.0;
-    writeln!(text, "estimate  {percent:>8.4} %  from shares, as if the key maps were independent of each other")
-        .expect("a String takes all");
+    if let Some(estimate) = estimate {
+        let percent = estimate * 100.0;
+        writeln!(text, "estimate {percent:>8.4} %  from shares, as if the key maps were independent of each other")
+            .expect("a String takes all");
+    }
     text += &sample::flows_as_text(&sample);
     text += &beyond.as_text();
     Ok((text, moves))
@@ -180,8 +186,10 @@ where
     S: Scheme,
     R: Scheme<Point = S::Point>,
 {
-    if old.scheme.key_map() != new.scheme.key_map() {
-        let error = KeyMapsDiffer { old: old.scheme.id().to_owned(), new: new.scheme.id().to_owned() };
+    let (same, probes) = (old.scheme.key_map() == new.scheme.key_map(), old.scheme.probes().count());
+    if !same || probes > 1 {
+        let name = |scheme: &str| if same { format!("{scheme}, {probes} probes") } else { scheme.to_owned() };
+        let error = KeyMapsDiffer { old: name(old.scheme.id()), new: name(new.scheme.id()) };
         return sampled(old, new, error.to_string(), args, keys);
     }
     let (beyond, file) = (Beyond::between(&old, &new), new.file.clone());

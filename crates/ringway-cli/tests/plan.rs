@@ -248,6 +248,18 @@ fn a_sample_counts_what_route_shows() {
         assert!(shown.contains(&format!("{moved} of 3000 keys")), "{shown}");
         assert_eq!((shown.contains("estimate"), shown.starts_with("moved ")), (!exact, exact), "{shown}");
     }
+    // Keys with several points have no arcs.
+    let probed =
+        |nodes: &[(&str, u32)]| format!("scheme = \"native\"\n[scheme_options]\nprobes = 3\n{}", cluster(nodes));
+    let [old, new] = [("p1.toml", probed(&[("a", 1), ("b", 1)])), ("p2.toml", probed(&[("a", 1), ("b", 1), ("c", 1)]))]
+        .map(|(file, text)| directory.file(file, text));
+    assert_eq!(run(&[&"plan", &old, &new]).status.code(), Some(1));
+    let output = run(&[&"plan", &old, &new, &"--json", &"--sample", &keys]);
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let moved = owners(&old, &names).into_iter().zip(owners(&new, &names)).filter(|(old, new)| old != new).count();
+    assert_eq!((&plan["sample"]["moved"], &plan["estimate"]), (&json!(moved), &Value::Null));
+    assert!((800..1200).contains(&moved), "about a third: {moved}");
+
     // A sample of which nothing moves: the only keys are pinned, before and after.
     let both = |scheme: &str| of(scheme, &[("a", 1), ("b", 1)]) + "[[pin]]\nprefix = \"\"\nnode = \"b\"\n";
     let [old, new] = ["native", "xxh3"].map(|scheme| directory.file(&format!("{scheme}.toml"), both(scheme)));
