@@ -45,7 +45,7 @@
 //! | 5 | `health` | routing past nodes that are down |
 //! | 5 | `bounded` | [`Bound`]: no node gets more than so many times its fair share |
 //! | 5 | `spread`, `hot` | a hot key over several nodes; [`HotKeys`] finds them |
-//! | 5 | `plan` | [`Plan`]: which arcs of the circle change hands between two tables |
+//! | 5 | `plan` | [`Plan`], [`ReplicaPlan`]: which arcs of the circle change hands between two tables |
 //! | 5 | `region` | [`Region`]: lookups in a ring of rings |
 //! | 5 | `balance` | [`Balance`]: shares against fair shares |
 //! | 5 | `cluster` | cluster files (feature `cluster-file`) |
@@ -158,13 +158,16 @@ pub use layered::{Layered, LayeredBuilder, LayeredDelta, LayeredError, LayeredWr
 pub use moved::MovedShare;
 pub use node::{Limits, Node, NodeId, NodeInfo, NodeSpec, ParseStateError, Permit, Slot, State};
 pub use pins::Pins;
-pub use plan::{Flow, KeyMapsDiffer, MovedArc, Plan, Weights};
+pub use plan::{
+    Flow, KeyMapsDiffer, MovedArc, MovedEstimate, MovedPin, Plan, ReplicaArc, ReplicaFlow, ReplicaPlan,
+    ReplicaPlanError, ReplicaShare, ReplicaWeights, SampledFlow, SampledPlan, Weights,
+};
 pub use point::{Point, Share};
 pub use publish::Counts;
 pub use ramp::{Ramp, RampBy, RampError, RampStep};
 pub use rebalance::{Proposal, RebalanceError, RebalanceOptions, Rebalancer};
 pub use region::{Member, Region};
-pub use ring::{CommitError, CommitReport, Handle, Reader, Ring, RingBuilder, Snapshot, Writer};
+pub use ring::{CommitError, CommitReport, DryRunError, Handle, Reader, Ring, RingBuilder, Snapshot, Writer};
 pub use table::{Applied, RestoreError, Successors, Table, TableError};
 
 /// Placement schemes: how nodes become points and keys become a point.

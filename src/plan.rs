@@ -3,6 +3,16 @@
 //! Outside the walk from key to owner: it walks the boundaries of two tables at once, in ring order. Between two
 //! neighbouring boundaries of either table every key has one old and one new owner, so a plan is exact and needs no keys.
 
+mod pins;
+mod replicas;
+mod sampled;
+mod share;
+
+pub use pins::MovedPin;
+pub use replicas::{ReplicaArc, ReplicaFlow, ReplicaPlan, ReplicaPlanError, ReplicaWeights};
+pub use sampled::{MovedEstimate, SampledFlow, SampledPlan};
+pub use share::ReplicaShare;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -16,8 +26,12 @@ use crate::table::Table;
 ///
 /// Nodes are the same if their ids are. An owner is `None` where a table has no points.
 ///
-/// Rings are compared: the points and who owns them. [Pins](crate::Pins) and states of nodes aren't part of it, though they
-/// decide where keys go: a key whose pin changes moves without an arc, and a pinned key stays though its arc moves.
+/// Rings are compared: the points and who owns them. [Pins](crate::Pins) decide where keys go before the ring does: a key
+/// whose pin changes moves without an arc, and a pinned key stays though its arc moves. So [`pins`](Self::pins) that lead
+/// elsewhere are listed, and aren't in the shares. States of nodes aren't part of a plan.
+///
+/// What replicas move is a [`ReplicaPlan`]'s to say. Tables that map keys in different ways have no arcs in common; for those
+/// there is [`sampled`](Self::sampled).
 ///
 /// ```
 /// use ringway::{Delta, Limits, NodeSpec, Plan, Ring};
@@ -35,6 +49,7 @@ pub struct Plan<P: Point = u32> {
     flows: Vec<Flow>,
     moved: Share,
     minimum: Share,
+    pins: Vec<MovedPin>,
 }
 
 /// An arc of the circle whose keys change hands: the places `(from, to]`, clockwise.
@@ -76,14 +91,13 @@ impl<P: Point> MovedArc<P> {
     /// Returns how much of the circle it is.
     #[must_use]
     pub fn share(&self) -> Share {
-        if self.from == self.to { Share::whole(P::BITS) } else { Share::arc(self.from, self.to) }
+        share_of(self.from, self.to)
     }
 
     /// Whether a key with this point lies on the arc.
     #[must_use]
     pub fn contains(&self, point: P) -> bool {
-        let steps = point.clockwise(P::MAX).steps_from(self.from);
-        self.from == self.to || steps < self.to.steps_from(self.from)
+        lies_on(self.from, self.to, point)
     }
 }
 
@@ -127,19 +141,38 @@ pub struct KeyMapsDiffer {
 impl fmt::Display for KeyMapsDiffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.old == self.new {
-            let text = "belong to the nearest of several points each, so no arc says where they go; take the moved share, or compare the owners of a sample of keys";
+            let text = "belong to the nearest of several points each, so no arc says where they go; take the moved share, or compare the owners of a sample of keys (Plan::sampled)";
             return write!(f, "keys of the scheme \"{}\" {text}", self.old);
         }
         write!(
             f,
             "schemes \"{}\" and \"{}\" map keys to points in different ways, or with different options; a plan needs one \
-             key map, so compare the owners of a sample of keys",
+             key map, so compare the owners of a sample of keys (Plan::sampled)",
             self.old, self.new
         )
     }
 }
 
 impl std::error::Error for KeyMapsDiffer {}
+
+/// Refuses two tables in which a key may have different points.
+fn one_key_map<T, U, S, R, L, M>(old: &Table<T, S, L>, new: &Table<U, R, M>) -> Result<(), KeyMapsDiffer>
+where
+    S: Scheme,
+    R: Scheme<Point = S::Point>,
+    L: Layout<S::Point>,
+    M: Layout<S::Point>,
+{
+    let probes = old.scheme().probes().count();
+    if old.scheme().key_map() == new.scheme().key_map() {
+        if probes == 1 {
+            return Ok(());
+        }
+        let name = format!("{}, {probes} probes", old.scheme().id());
+        return Err(KeyMapsDiffer { old: name.clone(), new: name });
+    }
+    Err(KeyMapsDiffer { old: old.scheme().id().to_owned(), new: new.scheme().id().to_owned() })
+}
 
 /// A boundary of one of two tables, and who owns what ends there.
 type Ends<'t> = (Option<&'t NodeId>, Option<&'t NodeId>);
@@ -160,23 +193,15 @@ impl<P: Point> Plan<P> {
         L: Layout<P>,
         M: Layout<P>,
     {
-        if old.scheme().key_map() != new.scheme().key_map() {
-            let name = |id: &str| id.to_owned();
-            return Err(KeyMapsDiffer { old: name(old.scheme().id()), new: name(new.scheme().id()) });
-        }
+        one_key_map(old, new)?;
         let mut moves = Moves { arcs: Vec::new(), flows: BTreeMap::new() };
-        let probes = old.scheme().probes().count();
-        if probes > 1 {
-            let name = format!("{}, {probes} probes", old.scheme().id());
-            return Err(KeyMapsDiffer { old: name.clone(), new: name });
-        }
         walk(old, new, |from, to, ends| moves.take(from, to, ends));
         moves.join_ends();
         let minimum = minimum(old, new);
         let none = Share::new(0, P::BITS);
         let moved = moves.flows.values().fold(none, |sum, &share| sum + share);
         let flows = moves.flows.into_iter().map(|((from, to), share)| Flow { from, to, share }).collect();
-        Ok(Self { arcs: moves.arcs, flows, moved, minimum })
+        Ok(Self { arcs: moves.arcs, flows, moved, minimum, pins: pins::between(old, new) })
     }
 
     /// Returns the arcs that change hands, in ring order; the one across the top of the circle, if there is one, comes
@@ -205,7 +230,14 @@ impl<P: Point> Plan<P> {
         self.minimum
     }
 
-    /// Whether no arc moves.
+    /// Returns the pins that lead elsewhere, which no arc shows: those of whole keys first, each kind in the order of its
+    /// bytes. [`MovedPin`] says which.
+    #[must_use]
+    pub fn pins(&self) -> &[MovedPin] {
+        &self.pins
+    }
+
+    /// Whether no arc moves. [`pins`](Self::pins) may lead elsewhere still.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.arcs.is_empty()
@@ -281,7 +313,7 @@ impl<P: Point> Moves<P> {
             Some(last) if last.to == from && last.old_owner() == old && last.new_owner() == new => last.to = to,
             _ => self.arcs.push(MovedArc { from, to, old: old.cloned(), new: new.cloned() }),
         }
-        let share = if from == to { Share::whole(P::BITS) } else { Share::arc(from, to) };
+        let share = share_of(from, to);
         let flow = self.flows.entry((old.cloned(), new.cloned())).or_insert(Share::new(0, P::BITS));
         *flow = *flow + share;
     }
@@ -296,6 +328,16 @@ impl<P: Point> Moves<P> {
             self.arcs.pop();
         }
     }
+}
+
+/// How much of the circle an arc is; equal ends are the whole of it.
+fn share_of<P: Point>(from: P, to: P) -> Share {
+    if from == to { Share::whole(P::BITS) } else { Share::arc(from, to) }
+}
+
+/// Whether a point lies on an arc.
+fn lies_on<P: Point>(from: P, to: P, point: P) -> bool {
+    from == to || point.clockwise(P::MAX).steps_from(from) < to.steps_from(from)
 }
 
 /// Calls `each` for every arc between two neighbouring boundaries of either table, in ring order from the one across the

@@ -8,8 +8,8 @@ use common::Rng;
 use common::model::ModelNode;
 use common::plans::{self, Owners, RULES, check_sums, owners, planned, some_nodes, table};
 use common::schemes::Weak;
-use ringway::Plan;
-use ringway::scheme::{AnyScheme, KeyTag, Native, Scheme, SchemeOptions, Tagged, Xxh3};
+use ringway::scheme::{AnyScheme, Conhash, KeyTag, Native, Scheme, SchemeOptions, Tagged, Xxh3};
+use ringway::{CommitError, Delta, DryRunError, Limits, NodeSpec, Pins, Plan, Ring, State};
 
 #[test]
 fn every_key_moves_as_planned() {
@@ -127,4 +127,161 @@ fn a_sample_weighs_what_it_says() {
     let found: BTreeMap<Owners, u128> = weights.flows.iter().map(|(from, to, n)| ((id(from), id(to)), *n)).collect();
     expected.retain(|_, weight| *weight > 0);
     assert_eq!(found.into_iter().filter(|(_, weight)| *weight > 0).collect::<BTreeMap<_, _>>(), expected);
+}
+
+/// Against counting by hand, with other schemes and other widths of the circle.
+#[test]
+fn a_sample_of_other_key_maps_is_counted() {
+    let nodes: Vec<ModelNode> = (0..5).map(|n| ModelNode::new(format!("node-{n}"))).collect();
+    let (old, new) = (table(&Native::new(), &nodes[1..]), table(&Conhash::new(), &nodes[..4]));
+    let keys: Vec<(String, u64)> = (0..5000).map(|n| (format!("key-{n}"), n % 17)).collect();
+    let id = |node: Option<&ringway::Node<u32>>| node.map(|node| node.id().to_string());
+    let mut expected: BTreeMap<Owners, (u64, u128)> = BTreeMap::new();
+    let (mut total, mut moved) = (0u128, 0u128);
+    for (key, size) in &keys {
+        let owners = (id(old.owner(key.as_bytes())), id(new.owner(key.as_bytes())));
+        total += u128::from(*size);
+        if owners.0 != owners.1 {
+            moved += u128::from(*size);
+            let flow = expected.entry(owners).or_default();
+            *flow = (flow.0 + 1, flow.1 + u128::from(*size));
+        }
+    }
+    let sample = Plan::sampled(&old, &new, keys.iter().map(|(key, size)| (key, *size)));
+    assert_eq!((sample.keys(), sample.total(), sample.moved()), (5000, total, moved));
+    assert_eq!(sample.moved_keys(), expected.values().map(|(keys, _)| keys).sum::<u64>());
+    let ids = |id: Option<&ringway::NodeId>| id.map(ToString::to_string);
+    let flows = sample.flows().iter().map(|flow| ((ids(flow.from()), ids(flow.to())), (flow.keys(), flow.weight())));
+    assert!(flows.eq(expected), "in the order of ids");
+    // The sum of all squares, one by one.
+    let fraction = moved as f64 / total as f64;
+    assert!((sample.moved_fraction() - fraction).abs() < 1e-12);
+    let square = |(key, size): &(String, u64)| {
+        let moves = if id(old.owner(key.as_bytes())) == id(new.owner(key.as_bytes())) { 0.0 } else { 1.0 };
+        (*size as f64 * (moves - fraction)).powi(2)
+    };
+    let error = keys.iter().map(square).sum::<f64>().sqrt() / total as f64;
+    assert!((sample.standard_error() - error).abs() < 1e-12);
+}
+
+/// Wilson's interval from a table: 10 of 100 are 5.52 % to 17.44 %, 0 of 20 up to 16.11 %, 20 of 20 from 83.89 % on.
+#[test]
+fn a_sample_says_how_sure_it_is() {
+    let nodes: Vec<ModelNode> = (0..4).map(|n| ModelNode::new(format!("node-{n}"))).collect();
+    let (old, new) = (table(&Native::new(), &nodes), table(&Xxh3::new(), &nodes));
+    let keys: Vec<String> = (0..2000).map(|n| n.to_string()).collect();
+    let moves = |key: &&String| old.owner(key.as_bytes()).map(|n| n.id()) != new.owner(key.as_bytes()).map(|n| n.id());
+    let (moving, staying): (Vec<_>, Vec<_>) = keys.iter().partition(moves);
+    let sample = |moved: usize, stayed: usize, weight: u64| {
+        Plan::sampled(&old, &new, moving[..moved].iter().chain(&staying[..stayed]).map(|key| (key, weight)))
+    };
+    let near = |a: f64, b: f64| (a - b).abs() < 5e-5;
+    for weight in [1, 4096] {
+        for ((moved, stayed), (low, high)) in
+            [((10, 90), (0.0552, 0.1744)), ((0, 20), (0.0, 0.1611)), ((20, 0), (0.8389, 1.0))]
+        {
+            let found = sample(moved, stayed, weight).confidence_interval();
+            assert!(near(found.0, low) && near(found.1, high), "{moved} of {}: {found:?}", moved + stayed);
+        }
+        assert!(near(sample(10, 90, weight).standard_error(), 0.03), "√(0.1 · 0.9 / 100)");
+        assert_eq!(sample(20, 0, weight).standard_error(), 0.0);
+    }
+    for nothing in [sample(0, 0, 1), sample(3, 3, 0)] {
+        assert_eq!((nothing.moved_fraction(), nothing.standard_error()), (0.0, 0.0));
+        assert_eq!(nothing.confidence_interval(), (0.0, 1.0));
+    }
+    // The largest weights there are.
+    let most = sample(10, 10, u64::MAX);
+    assert_eq!((most.total(), most.moved()), (20 * u128::from(u64::MAX), 10 * u128::from(u64::MAX)));
+    assert!(near(most.moved_fraction(), 0.5) && near(most.standard_error(), 0.1118));
+}
+
+/// The estimate is the double sum over pairs of different nodes, and close to the truth if key maps are independent.
+#[test]
+fn the_estimate_is_the_sum_over_pairs() {
+    let weighted = |weights: &[u32]| -> Vec<ModelNode> {
+        let node = |(n, weight): (usize, &u32)| ModelNode { weight: *weight, ..ModelNode::new(format!("node-{n}")) };
+        weights.iter().enumerate().map(node).collect()
+    };
+    let (old, new) =
+        (table(&Native::new(), &weighted(&[1, 2, 3, 4])), table(&Conhash::new(), &weighted(&[4, 1, 1, 1, 5])));
+    let mut pairs = 0.0;
+    for (a, share) in old.shares() {
+        for (b, other) in new.shares() {
+            pairs += if a.id() == b.id() { 0.0 } else { share.fraction() * other.fraction() };
+        }
+    }
+    let estimate = Plan::estimated(&old, &new).moved_fraction();
+    assert!((estimate - pairs).abs() < 1e-12, "{estimate} {pairs}");
+    let sample = Plan::sampled(&old, &new, (0..20_000).map(|n| (n.to_string(), 1)));
+    assert!((sample.moved_fraction() - estimate).abs() < 4.0 * sample.standard_error());
+    let none = table(&Native::new(), &[]);
+    assert_eq!(Plan::estimated(&none, &new).moved_fraction(), 1.0);
+    assert_eq!(Plan::estimated(&new, &none).moved_fraction(), 1.0);
+    assert_eq!(Plan::estimated(&none, &none).moved_fraction(), 0.0);
+}
+
+#[test]
+fn pins_that_lead_elsewhere_are_listed() {
+    let pins = Pins::new().with_key("k", "a").and_then(|pins| pins.with_prefix("p:", "b"));
+    let pins = pins.and_then(|pins| pins.with_prefix("q:", "c")).unwrap();
+    let (mut writer, _handle) = Ring::builder().nodes(["a", "b", "c"].map(NodeSpec::new)).pins(pins).build().unwrap();
+    let next = Pins::new().with_key("k", "b").and_then(|pins| pins.with_prefix("p:", "b"));
+    let next = next.and_then(|pins| pins.with_key("p:", "c")).unwrap();
+    let listed = |plan: &Plan| {
+        let pin = |pin: &ringway::MovedPin| {
+            let id = |id: Option<&ringway::NodeId>| id.map_or("-".to_owned(), ToString::to_string);
+            let kind = if pin.is_prefix() { "prefix" } else { "key" };
+            format!("{kind} {} {} {}", pin.bytes().escape_ascii(), id(pin.old_node()), id(pin.new_node()))
+        };
+        plan.pins().iter().map(pin).collect::<Vec<_>>()
+    };
+    let delta = Delta::new().with_pins(next.clone());
+    let plan = writer.plan(&delta).unwrap();
+    assert_eq!(listed(&plan), ["key k a b", "key p: - c", "prefix q: c -"]);
+    assert!(plan.is_empty() && plan.moved().points() == 0, "no arc moves");
+    writer.commit(delta).unwrap();
+    // A pin sleeps once its node is gone, and wakes up again.
+    let plan = writer.plan(&Delta::new().remove("b")).unwrap();
+    assert_eq!(listed(&plan), ["key k b -", "prefix p: b -"]);
+    writer.commit(Delta::new().remove("b")).unwrap();
+    assert_eq!(listed(&writer.plan(&Delta::new().add(NodeSpec::new("b"))).unwrap()), ["key k - b", "prefix p: - b"]);
+    assert!(listed(&writer.plan(&Delta::new().set_weight("a", 2)).unwrap()).is_empty());
+}
+
+/// A dry run says what the commit then does, and leaves all as it was.
+#[test]
+fn a_dry_run_is_what_the_commit_does() {
+    let limits = Limits::DEFAULT.with_nodes(4);
+    let nodes = (0..4).map(|n| NodeSpec::new(format!("n{n}")).with_payload(n.to_string()));
+    let (mut writer, handle) = Ring::builder().limits(limits).nodes(nodes).build().unwrap();
+    let mut reader = handle.reader();
+    let deltas = [
+        Delta::new().remove("n1").add(NodeSpec::new("n9").with_payload("9".to_owned())),
+        Delta::new().set_weight("n0", 3),
+        Delta::new().set_payload("n0", "x".to_owned()),
+        Delta::new().set_state("n2", State::Down),
+        Delta::new(),
+        Delta::new().set_weight("n0", 3),
+    ];
+    for delta in deltas {
+        let (before, version, live) =
+            (writer.snapshot(), writer.version(), reader.table().node("n2").unwrap().health());
+        let kept = delta.clone();
+        let plan = writer.plan(&delta).unwrap();
+        assert_eq!((writer.version(), reader.version()), (version, version));
+        assert_eq!((before.node("n2").unwrap().health(), &kept), (live, &delta));
+        assert_eq!(Plan::between(&before, writer.table()).unwrap().moved().points(), 0);
+        writer.commit(delta).unwrap();
+        assert_eq!(Plan::between(&before, writer.table()).unwrap(), plan);
+    }
+    for delta in [
+        Delta::new().add(NodeSpec::new("fifth").with_payload(String::new())),
+        Delta::new().remove("nobody"),
+        Delta::new().set_weight("n0", u32::MAX),
+        Delta::new().remove("n0").set_weight("n0", 1),
+    ] {
+        let DryRunError::Invalid(error) = writer.plan(&delta).unwrap_err() else { panic!("{delta:?}") };
+        assert!(matches!(writer.commit(delta), Err(CommitError::Invalid { error: refused, .. }) if refused == error));
+    }
 }

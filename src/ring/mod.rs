@@ -16,4 +16,4 @@ mod writer;
 
 pub use builder::{Ring, RingBuilder};
 pub use reader::{Handle, Reader, Snapshot};
-pub use writer::{CommitError, CommitReport, Writer};
+pub use writer::{CommitError, CommitReport, DryRunError, Writer};

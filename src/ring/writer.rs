@@ -10,6 +10,7 @@ use crate::error::DeltaError;
 use crate::hash::{Fingerprint, Native, Scheme};
 use crate::layout::{Auto, Layout};
 use crate::node::{Limits, NodeId, NodeSpec};
+use crate::plan::{KeyMapsDiffer, Plan};
 use crate::publish::{Counts, Epoch, Publish, Write};
 use crate::sync::Arc;
 use crate::table::{Applied, Recycler, Table};
@@ -140,6 +141,43 @@ where
         }
     }
 
+    /// Says what a batch of changes would move: a dry run of [`commit`](Self::commit). Nothing is published, no node's state
+    /// is set, and the batch stays the caller's.
+    ///
+    /// For a [`ReplicaPlan`](crate::ReplicaPlan), or to look keys up in the next table, make that by [`Table::apply`] of
+    /// [`table`](Self::table), with [`limits`](Self::limits); so too if payloads can't be cloned.
+    ///
+    /// ```
+    /// # use ringway::{Delta, NodeSpec, Ring};
+    /// let (mut writer, _handle) = Ring::builder().nodes(["a", "b", "c"].map(NodeSpec::new)).build()?;
+    /// let delta = Delta::new().add(NodeSpec::new("d"));
+    /// if writer.plan(&delta)?.moved().fraction() < 0.3 {
+    ///     writer.commit(delta)?;
+    /// }
+    /// assert_eq!(writer.version(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DryRunError::Invalid`] with the error for which a commit would refuse the batch, [`DryRunError::KeyMapsDiffer`] as
+    /// [`Plan::between`] if the scheme has several probes. Whether a commit would meet
+    /// [`Backpressure`](CommitError::Backpressure) can't be known before.
+    ///
+    /// # Complexity
+    /// That of [`Table::apply`] and [`Plan::between`]; the next table is built in memory of its own, and dropped.
+    pub fn plan(&self, delta: &Delta<T>) -> Result<Plan<S::Point>, DryRunError>
+    where
+        T: Clone,
+    {
+        let current = self.table();
+        let applied = current.apply(delta.clone(), &self.limits).map_err(|(error, _)| DryRunError::Invalid(error))?;
+        let plan = match &applied {
+            Some(applied) => Plan::between(current, &applied.table),
+            None => Plan::between(current, current),
+        };
+        plan.map_err(DryRunError::KeyMapsDiffer)
+    }
+
     /// Returns the table that is published now.
     #[must_use]
     pub fn table(&self) -> &Table<T, S, L> {
@@ -244,6 +282,27 @@ impl CommitReport {
         }
     }
 }
+
+/// Why a batch of changes has no plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DryRunError {
+    /// A commit would refuse the batch.
+    Invalid(DeltaError),
+    /// Keys have several probes, so that no arc says where they go.
+    KeyMapsDiffer(KeyMapsDiffer),
+}
+
+impl fmt::Display for DryRunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(error) => error.fmt(f),
+            Self::KeyMapsDiffer(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for DryRunError {}
 
 /// Why a commit was refused. The published table is what it was, and the batch comes back.
 #[derive(Clone, PartialEq, Eq)]

@@ -78,20 +78,29 @@ impl<T, S: Scheme, L: Layout<S::Point>> Table<T, S, L> {
     /// equal points only the owner's is given.
     pub(crate) fn boundaries(&self) -> impl Iterator<Item = (S::Point, &NodeId)> {
         let points = self.layout.points();
-        let back = match self.scheme.match_rule() {
-            MatchRule::AtOrAfter | MatchRule::Nearest => S::Point::MIN,
-            // Keys before a point are its own, those on it aren't.
-            MatchRule::After => S::Point::MAX,
-        };
-        // Going one back from 0 leads to the top: that boundary then is the last.
-        let wraps = back != S::Point::MIN && !points.is_empty() && points.point(0) == S::Point::MIN;
-        let first_kept = if wraps { points.run_of(S::Point::MIN, 0).end } else { 0 };
+        let (back, first_kept) = self.turn();
+        let wraps = first_kept > 0;
         let ranks = (first_kept..points.len()).chain(wraps.then_some(0));
         let mut before = None;
         ranks.filter_map(move |rank| {
             let boundary = points.point(rank).clockwise(back);
             (before.replace(boundary) != Some(boundary)).then(|| (boundary, self.nodes[points.slot(rank).index()].id()))
         })
+    }
+
+    /// How far the end of a stretch of keys lies clockwise of the layout's point, and the rank of the first point in the
+    /// order of the stretches: the ranks below it come last.
+    pub(super) fn turn(&self) -> (S::Point, usize) {
+        let points = self.layout.points();
+        match self.scheme.match_rule() {
+            MatchRule::AtOrAfter | MatchRule::Nearest => (S::Point::MIN, 0),
+            // Keys before a point are its own, those on it aren't. Going one back from 0 leads to the top: that boundary
+            // then is the last.
+            MatchRule::After if !points.is_empty() && points.point(0) == S::Point::MIN => {
+                (S::Point::MAX, points.run_of(S::Point::MIN, 0).end)
+            }
+            MatchRule::After => (S::Point::MAX, 0),
+        }
     }
 
     /// The last of [`boundaries`](Self::boundaries).

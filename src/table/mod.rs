@@ -23,6 +23,7 @@ mod dump;
 mod filling;
 mod merge;
 mod pinned;
+mod preferences;
 mod probes;
 mod ranks;
 mod recycle;

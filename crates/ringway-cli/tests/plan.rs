@@ -153,6 +153,119 @@ fn a_plan_tells_of_pins_and_states() {
     assert!(!text(&shown.stdout).contains("beyond"), "{}", text(&shown.stdout));
 }
 
+/// Against `ringway route --replicas`, key by key.
+#[test]
+fn replicas_are_planned_as_route_shows_them() {
+    let directory = Directory::new("plan-replicas");
+    let zoned = |nodes: &[(&str, u32)]| {
+        let node = |&(id, weight): &(&str, u32)| {
+            format!("[[node]]\nid = \"{id}\"\nweight = {weight}\nzone = [\"{}\"]\n", &id[..1])
+        };
+        nodes.iter().map(node).collect::<String>()
+    };
+    let old = directory.file("old.toml", zoned(&[("a1", 1), ("a2", 2), ("b1", 1), ("c1", 1)]));
+    let new = directory.file("new.toml", zoned(&[("a1", 1), ("a2", 1), ("b1", 1), ("c1", 1), ("c2", 2)]));
+    let keys: String = (0..20_000).map(|n| format!("key:{n}\n")).collect();
+    let places = |value: &Value| value.as_str().unwrap().parse::<u64>().unwrap() as f64 / 4294967296.0;
+    for zones in [false, true] {
+        let switch: &[&str] = if zones { &["--replicas", "2", "--distinct-zones"] } else { &["--replicas", "2"] };
+        let replicas = |cluster: &Path| -> Vec<Vec<String>> {
+            let mut route = ringway(["route", "--cluster"]);
+            route.arg(cluster).args(switch);
+            let output = run_with(route, keys.as_bytes());
+            text(&output.stdout).lines().map(|line| line.split('\t').skip(1).map(str::to_owned).collect()).collect()
+        };
+        let lists: Vec<_> = replicas(&old).into_iter().zip(replicas(&new)).collect();
+        let output = ringway(["plan"]).args([&old, &new]).args(switch).arg("--json").output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&plan["schema"], &plan["circle"]), (&"ringway-plan/1".into(), &"4294967296".into()));
+        let plan = &plan["replicas"];
+        assert_eq!((&plan["k"], &plan["old"], &plan["new"]), (&json!(2), &json!(2), &json!(2)));
+        let nodes = plan["nodes"].as_array().unwrap();
+        let near = |planned: f64, found: usize| {
+            let found = found as f64 / 20_000.0;
+            assert!((found - planned).abs() < 4.0 * (planned / 20_000.0).sqrt() + 1e-4, "{found} {planned}");
+        };
+        for node in nodes {
+            let id = node["node"].as_str().unwrap().to_owned();
+            let joined = lists.iter().filter(|(old, new)| !old.contains(&id) && new.contains(&id)).count();
+            let left = lists.iter().filter(|(old, new)| old.contains(&id) && !new.contains(&id)).count();
+            near(places(&node["joined"]), joined);
+            near(places(&node["left"]), left);
+        }
+        let sum = |part: &str| nodes.iter().map(|node| places(&node[part])).sum::<f64>();
+        assert_eq!((sum("joined"), sum("left")), (places(&plan["moved"]), places(&plan["moved"])));
+        assert!(places(&plan["minimum"]) <= places(&plan["moved"]));
+        let sets = |list: &[String]| list.iter().cloned().collect::<std::collections::BTreeSet<_>>();
+        let reordered = lists.iter().filter(|(old, new)| old != new && sets(old) == sets(new)).count();
+        near(places(&plan["reordered"]), reordered);
+
+        let output = ringway(["plan"]).args([&old, &new]).args(switch).output().unwrap();
+        let shown = text(&output.stdout);
+        assert!(shown.contains("\nreplicas          2  a key has 2 in the old ring and 2 in the new one\n"), "{shown}");
+        assert!(shown.contains("\nreplicas of  joined"), "{shown}");
+    }
+    // Nothing moves.
+    let output = run(&[&"plan", &old, &old, &"--replicas", &"3", &"--json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&plan["replicas"]["moved"], &plan["replicas"]["nodes"]), (&"0".into(), &json!([])));
+}
+
+/// Against `ringway route` on the same keys, for clusters of one key map, of two, and of two widths.
+#[test]
+fn a_sample_counts_what_route_shows() {
+    let directory = Directory::new("plan-sample");
+    let of = |scheme: &str, nodes: &[(&str, u32)]| format!("scheme = \"{scheme}\"\n{}", cluster(nodes));
+    let pin = "[[pin]]\nprefix = \"key:7\"\nnode = \"b\"\n";
+    let old = directory.file("old.toml", of("native", &[("a", 1), ("b", 2), ("c", 1)]));
+    let names: String = (0..3000).map(|n| format!("key:{n}\n")).collect();
+    let keys = directory.file("keys.txt", names.clone());
+    for (scheme, exact) in [("native", true), ("xxh3", false), ("conhash", false), ("hashring", false)] {
+        let new = directory.file("new.toml", of(scheme, &[("b", 2), ("c", 2), ("d", 1)]) + pin);
+        let pairs: Vec<_> = owners(&old, &names).into_iter().zip(owners(&new, &names)).collect();
+        let moved = pairs.iter().filter(|(old, new)| old != new).count();
+        let output = run(&[&"plan", &old, &new, &"--json", &"--sample", &keys]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(plan["schema"], if exact { "ringway-plan/1" } else { "ringway-plan-sample/1" });
+        assert_eq!((plan["moved"].is_string(), plan["estimate"].is_f64()), (exact, !exact));
+        assert_eq!(plan["pins"], json!([{"prefix": "key:7", "old": null, "new": "b"}]));
+        let sample = &plan["sample"];
+        assert_eq!((&sample["keys"], &sample["moved"]), (&json!(3000), &json!(moved)), "{scheme}");
+        let (fraction, p) = (sample["fraction"].as_f64().unwrap(), moved as f64 / 3000.0);
+        assert!((fraction - p).abs() < 1e-12);
+        assert!((sample["standard_error"].as_f64().unwrap() - (p * (1.0 - p) / 3000.0).sqrt()).abs() < 1e-12);
+        let bounds = [0, 1].map(|n| sample["interval"][n].as_f64().unwrap());
+        assert!(bounds[0] < p && p < bounds[1]);
+        for flow in sample["moves"].as_array().unwrap() {
+            let found = pairs.iter().filter(|(old, new)| flow["from"] == **old && flow["to"] == **new).count();
+            assert_eq!(flow["keys"], json!(found));
+        }
+        let shown = run(&[&"plan", &old, &new, &"--sample", &keys]);
+        let shown = text(&shown.stdout);
+        assert!(shown.contains(&format!("{moved} of 3000 keys")), "{shown}");
+        assert_eq!((shown.contains("estimate"), shown.starts_with("moved ")), (!exact, exact), "{shown}");
+    }
+    // Keys with several points have no arcs.
+    let probed =
+        |nodes: &[(&str, u32)]| format!("scheme = \"native\"\n[scheme_options]\nprobes = 3\n{}", cluster(nodes));
+    let [old, new] = [("p1.toml", probed(&[("a", 1), ("b", 1)])), ("p2.toml", probed(&[("a", 1), ("b", 1), ("c", 1)]))]
+        .map(|(file, text)| directory.file(file, text));
+    assert_eq!(run(&[&"plan", &old, &new]).status.code(), Some(1));
+    let output = run(&[&"plan", &old, &new, &"--json", &"--sample", &keys]);
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let moved = owners(&old, &names).into_iter().zip(owners(&new, &names)).filter(|(old, new)| old != new).count();
+    assert_eq!((&plan["sample"]["moved"], &plan["estimate"]), (&json!(moved), &Value::Null));
+    assert!((800..1200).contains(&moved), "about a third: {moved}");
+
+    // A sample of which nothing moves: the only keys are pinned, before and after.
+    let both = |scheme: &str| of(scheme, &[("a", 1), ("b", 1)]) + "[[pin]]\nprefix = \"\"\nnode = \"b\"\n";
+    let [old, new] = ["native", "xxh3"].map(|scheme| directory.file(&format!("{scheme}.toml"), both(scheme)));
+    assert_eq!(run(&[&"plan", &old, &new, &"--sample", &keys]).status.code(), Some(0));
+}
+
 #[test]
 fn what_cannot_be_compared_is_an_error() {
     let directory = Directory::new("plan-errors");
@@ -161,6 +274,16 @@ fn what_cannot_be_compared_is_an_error() {
     let output = run(&[&"plan", &native, &xxh3]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("map keys to points in different ways"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("--sample FILE"), "{}", text(&output.stderr));
+    let keys = directory.file("keys.txt", "a\nb\n");
+    let output = run(&[&"plan", &native, &xxh3, &"--sample", &keys, &"--replicas", &"2"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("--replicas can't do without"), "{}", text(&output.stderr));
+    assert_eq!(run(&[&"plan", &native, &native, &"--sample", &"nowhere.txt"]).status.code(), Some(1));
+    for replicas in ["0", "65", "x"] {
+        assert_eq!(run(&[&"plan", &native, &native, &"--replicas", &replicas]).status.code(), Some(64));
+    }
+    assert_eq!(run(&[&"plan", &native, &native, &"--distinct-zones"]).status.code(), Some(64));
     assert_eq!(run(&[&"plan", &native, &"nowhere.toml"]).status.code(), Some(1));
     assert_eq!(run(&[&"plan", &native]).status.code(), Some(64));
 }

@@ -7,14 +7,16 @@ use ringway::scheme::Scheme;
 use ringway::{NodeId, NodeSpec, Pins, State};
 use serde_json::{Value, json};
 
+use super::Side;
+
 /// Where two clusters differ beyond their rings.
 pub(super) struct Beyond {
-    pub(super) pins: Vec<PinChange>,
-    pub(super) states: Vec<StateChange>,
+    pins: Vec<PinChange>,
+    states: Vec<StateChange>,
 }
 
 /// A pin that one cluster has and the other hasn't, or has for another node.
-pub(super) struct PinChange {
+struct PinChange {
     whole: bool,
     bytes: Vec<u8>,
     old: Option<NodeId>,
@@ -22,14 +24,14 @@ pub(super) struct PinChange {
 }
 
 /// A node whose state differs; `None` where it isn't in the cluster.
-pub(super) struct StateChange {
+struct StateChange {
     node: String,
     old: Option<State>,
     new: Option<State>,
 }
 
 /// The pins that differ: those of keys first, each kind in the order of its bytes.
-pub(super) fn pins(old: &Pins, new: &Pins) -> Vec<PinChange> {
+fn pins(old: &Pins, new: &Pins) -> Vec<PinChange> {
     let mut all: BTreeMap<(bool, &[u8]), [Option<&NodeId>; 2]> = BTreeMap::new();
     for (place, pins) in [old, new].into_iter().enumerate() {
         for (bytes, node) in pins.keys() {
@@ -51,7 +53,7 @@ pub(super) fn pins(old: &Pins, new: &Pins) -> Vec<PinChange> {
 
 /// The nodes whose states differ in a way that their points don't show, in the order of their ids. One that comes or goes
 /// out of service is among them: the arcs of its points move, and the keys don't.
-pub(super) fn states<S: Scheme>(scheme: &S, old: &[NodeSpec], new: &[NodeSpec]) -> Vec<StateChange> {
+fn states<S: Scheme>(scheme: &S, old: &[NodeSpec], new: &[NodeSpec]) -> Vec<StateChange> {
     let before: HashMap<&str, &NodeSpec> = old.iter().map(|node| (node.id(), node)).collect();
     let after: HashMap<&str, &NodeSpec> = new.iter().map(|node| (node.id(), node)).collect();
     let hidden =
@@ -82,6 +84,10 @@ fn placement<S: Scheme>(scheme: &S, node: &NodeSpec) -> Vec<u8> {
 }
 
 impl Beyond {
+    pub(super) fn between<S: Scheme, R: Scheme>(old: &Side<S>, new: &Side<R>) -> Self {
+        Self { pins: pins(&old.pins, &new.pins), states: states(&new.scheme, &old.nodes, &new.nodes) }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.pins.is_empty() && self.states.is_empty()
     }
