@@ -104,7 +104,7 @@ impl<T, S: Scheme, L: Layout<S::Point>, P> LayeredBuilder<T, S, L, P> {
         let built = ring.limits(limits).build();
         let (writer, handle) = match built {
             Ok(ends) => ends,
-            Err(error) => return Err(LayeredError::Invalid { region: None, error, delta }),
+            Err(error) => return Err(LayeredError::Invalid { region: None, error, delta: Box::new(delta) }),
         };
         let mut writer = LayeredWriter { writer, by_members };
         writer.commit(delta)?;
@@ -245,10 +245,10 @@ where
     pub fn commit(&mut self, delta: LayeredDelta<T>) -> Result<CommitReport, LayeredError<T>> {
         let Checked { drafts, regions } = match self.check(&delta) {
             Ok(checked) => checked,
-            Err((region, error)) => return Err(LayeredError::Invalid { region, error, delta }),
+            Err((region, error)) => return Err(LayeredError::Invalid { region, error, delta: Box::new(delta) }),
         };
         if let Err((waiting, limit)) = self.writer.ready() {
-            return Err(LayeredError::Backpressure { waiting, limit, delta });
+            return Err(LayeredError::Backpressure { waiting, limit, delta: Box::new(delta) });
         }
         // From here on nothing is refused but for want of memory.
         let LayeredDelta { regions: given, rings } = delta;
@@ -418,7 +418,7 @@ pub enum LayeredError<T> {
         /// Why.
         error: DeltaError,
         /// The batch.
-        delta: LayeredDelta<T>,
+        delta: Box<LayeredDelta<T>>,
     },
     /// As [`CommitError::Backpressure`].
     Backpressure {
@@ -427,7 +427,7 @@ pub enum LayeredError<T> {
         /// How many may.
         limit: usize,
         /// The batch.
-        delta: LayeredDelta<T>,
+        delta: Box<LayeredDelta<T>>,
     },
     /// Memory for the outer table couldn't be had once the inner ones were made; the batch is lost.
     OutOfMemory {

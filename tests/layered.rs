@@ -285,7 +285,8 @@ fn a_refused_batch_comes_back_and_changes_nothing() {
         ),
     ];
     for (delta, region, error) in cases {
-        let expected = LayeredError::Invalid { region: region.map(str::to_owned), error, delta: delta.clone() };
+        let expected =
+            LayeredError::Invalid { region: region.map(str::to_owned), error, delta: Box::new(delta.clone()) };
         assert_eq!(writer.commit(delta), Err(expected));
         assert!(std::ptr::eq(address, writer.table()) && print == writer.table().layered_fingerprint());
         assert_eq!(names(writer.table().route_member(b"key")), names(writer.table().member(b"key")));
