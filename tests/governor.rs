@@ -251,6 +251,22 @@ fn paces_and_batches_that_make_no_sense_are_refused() {
     assert_eq!(governor.submit(again.clone()), Err(CommitError::Invalid { error, delta: again }));
 }
 
+/// Keys with several probes have no arcs, but a bound of what moves; a node that joins comes whole, as it can't be divided by
+/// arcs, and alone.
+#[test]
+fn keys_with_several_probes_are_governed_too() {
+    let scheme = ringway::scheme::MultiProbe::new(Native::new(), ringway::scheme::Probes::new(3).unwrap());
+    let nodes = (0..40).map(|n| NodeSpec::new(format!("n{n}")));
+    let (writer, _) = Ring::builder().scheme(scheme).nodes(nodes).build().unwrap();
+    let mut governor = Governor::new(writer, pace(0, 60, 0.06));
+    let now = Instant::now();
+    governor.submit(Delta::new().add(NodeSpec::new("x")).add(NodeSpec::new("y")).add(NodeSpec::new("z"))).unwrap();
+    let tick = governor.tick(now);
+    assert!(tick.moved > 0.04 && tick.moved <= 0.06 && tick.pending == 1, "two of three fit: {tick:?}");
+    assert_eq!(governor.next_due(now), Some(now + seconds(60)));
+    assert_eq!(governor.tick(now + seconds(60)).pending, 0);
+}
+
 /// Times that go back, windows of no length, and an interval of none.
 #[test]
 fn odd_times_do_no_harm() {

@@ -4,6 +4,7 @@ use super::pending::Pending;
 use crate::delta::Delta;
 use crate::hash::Scheme;
 use crate::layout::Layout;
+use crate::moved::MovedShare;
 use crate::node::{Limits, State};
 use crate::plan::Plan;
 use crate::ramp::is_of_node;
@@ -49,6 +50,14 @@ impl Part {
             pending.leave(id, rest);
         }
         revived
+    }
+}
+
+/// The part of all keys that a change moves; of keys with several probes, the most that it can be.
+fn moved<T, S: Scheme, L: Layout<S::Point>>(old: &Table<T, S, L>, new: &Table<T, S, L>) -> f64 {
+    match Plan::between(old, new) {
+        Ok(plan) => plan.moved().fraction(),
+        Err(_) => MovedShare::between(old, new).map_or(1.0, |moved| moved.at_most()),
     }
 }
 
@@ -111,7 +120,7 @@ impl<T: Clone, S: Scheme, L: Layout<S::Point>> Search<'_, T, S, L> {
             moved: 0.0,
         };
         if let Some(applied) = self.table.apply(part.delta(self.pending), self.limits).ok()? {
-            part.moved = Plan::between(self.table, &applied.table).map_or(1.0, |plan| plan.moved().fraction());
+            part.moved = moved(self.table, &applied.table);
         }
         Some(part)
     }
