@@ -23,7 +23,8 @@ use crate::table::{Sum, Table, gap_shares};
 /// with several probes ([`MultiProbe`](crate::scheme::MultiProbe)).
 ///
 /// It is a probability, over keys whose probes are independent and fall anywhere. Nodes are the same if their ids are. Pins
-/// and states don't count. It knows no arcs, and not from whom to whom: for that, compare the owners of a sample of keys.
+/// and states don't count. It knows no arcs, and not from whom to whom: for that there is
+/// [`Plan::sampled`](crate::Plan::sampled).
 ///
 /// ```
 /// use ringway::scheme::{MultiProbe, Native, Probes};

@@ -159,3 +159,16 @@ fn files_stay_below_500_lines() {
         assert!(lines <= 500 || reason, "{file} has {lines} lines; split it, or give the reason at its top");
     }
 }
+
+/// Where a key lands mustn't depend on the machine: bytes have an order that is said, and numbers a width. (`ci/portable.sh` runs
+/// golden vectors on a big-endian machine and on one of 32 bits, where Miri is at hand; this is for where it isn't.)
+#[test]
+fn no_bytes_are_read_in_the_machines_own_order() {
+    for (file, text) in &sources() {
+        for (number, line) in code(text, true) {
+            for word in ["_ne_bytes", "transmute", "align_to", "usize::from_le", "usize::from_be", "as_bytes_of"] {
+                assert!(!line.contains(word), "{file}:{number}: {word} reads bytes as this machine has them");
+            }
+        }
+    }
+}
