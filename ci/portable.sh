@@ -18,6 +18,6 @@ export MIRIFLAGS="-Zmiri-disable-isolation"
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/portable"
 for target in s390x-unknown-linux-gnu i686-unknown-linux-gnu; do
     echo "== $target"
-    cargo +nightly miri test --target "$target" --test portable
+    cargo +nightly miri test --target "$target" --package ringway-fuzz-targets --test portable
 done
 echo "placement is the same on both"
