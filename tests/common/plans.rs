@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringway::scheme::{MatchRule, Scheme};
-use ringway::{Node, Plan, Point, Ring, Share, Table};
+use ringway::{Node, Plan, Point, ReplicaPlan, Ring, Share, Table};
 
 use super::Rng;
 use super::model::ModelNode;
@@ -116,4 +116,36 @@ pub fn small_circle(rng: &mut Rng, rule: MatchRule, low: bool) {
     }
     assert_eq!(plan.moved().points(), moved, "{rule:?}");
     assert_eq!(plan.is_empty(), moved == 0);
+}
+
+/// The same for the first `k` nodes of each key, or with zones those of [`Table::zone_replicas_at`].
+pub fn small_circle_of_replicas(rng: &mut Rng, rule: MatchRule, k: usize, zones: bool) {
+    let scheme = Weak { name: "weak", place: |hash| u32::from(hash) << 24, rule };
+    let zoned = |rng: &mut Rng| {
+        let mut nodes = some_nodes(rng);
+        nodes
+            .iter_mut()
+            .for_each(|node| node.zone = (0..rng.below(3)).map(|_| format!("z{}", rng.number(2))).collect());
+        nodes
+    };
+    let (before, after) = (zoned(rng), zoned(rng));
+    let (old, new) = (table(&scheme, &before), table(&scheme, &after));
+    let plan = if zones { ReplicaPlan::between_zones(&old, &new, k) } else { ReplicaPlan::between(&old, &new, k) };
+    let plan = plan.unwrap();
+    let nodes = |table: &Table<u32, Weak<u32>>, x: u32| -> Vec<String> {
+        let mut out = vec![None; k];
+        let found = if zones { table.zone_replicas_at(x, &mut out) } else { table.replicas_at(x, &mut out) };
+        out[..found].iter().flatten().map(|node| node.id().to_string()).collect()
+    };
+    for step in 0..512u32 {
+        // Each place where an answer may change, and the one before.
+        for x in [step << 23, (step << 23).wrapping_sub(1), (step << 23).wrapping_add(1)] {
+            let (was, is) = (nodes(&old, x), nodes(&new, x));
+            let arc = plan.arc_of(x);
+            assert_eq!(arc.is_some(), was != is, "{rule:?}, k {k}, at {x}: {was:?}, then {is:?}");
+            let Some(arc) = arc else { continue };
+            assert!(arc.old_nodes().map(ToString::to_string).eq(was.iter().cloned()), "at {x}");
+            assert!(arc.new_nodes().map(ToString::to_string).eq(is.iter().cloned()), "at {x}");
+        }
+    }
 }
