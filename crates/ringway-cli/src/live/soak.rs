@@ -2,6 +2,9 @@
 //!
 //! Each ring has a seed of its own, printed with it, so a ring that failed can be had again: `--soak --seed` with that.
 
+mod look;
+mod shape;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,9 +14,11 @@ use std::time::{Duration, Instant};
 use ringway::layout::{Auto, Bucket, Direct, Eytzinger, Layout, Line, STree, Sorted};
 use ringway::publish::{Epoch, Locked, Publish};
 use ringway::scheme::Native;
-use ringway::{CommitError, Delta, Handle, Limits, Node, NodeSpec, Ring, Snapshot, State, Table, Writer};
+use ringway::{CommitError, Delta, Limits, NodeSpec, Ring, State, Table, Writer};
 use serde_json::json;
 
+use self::look::look;
+use self::shape::{Of, Shape};
 use super::random::Random;
 use super::report::{print, say};
 use super::{Args, StopOnDrop};
@@ -87,49 +92,6 @@ fn report(json: bool, seed: u64, shape: &Shape, tally: &Tally, memory: Option<u6
 fn resident() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     pages.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(4096)
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Of {
-    Auto,
-    Line,
-    Sorted,
-    Eytzinger,
-    STree,
-    Bucket,
-    Direct,
-}
-
-/// What a ring is like.
-#[derive(Debug)]
-struct Shape {
-    layout: Of,
-    locked: bool,
-    nodes: u32,
-    points_per_weight: u32,
-    readers: usize,
-    /// Make readers expect a version that never comes, to see them find the fault.
-    broken: bool,
-}
-
-impl Shape {
-    fn of(random: &mut Random) -> Self {
-        let layouts = [Of::Auto, Of::Line, Of::Sorted, Of::Eytzinger, Of::STree, Of::Bucket, Of::Direct];
-        let layout = layouts[random.below(layouts.len())];
-        // A direct table is for small rings.
-        let most = if matches!(layout, Of::Direct) { 40 } else { 400 };
-        let nodes = 1 + random.below_u32(most);
-        // Weights go up to 4, and a half of the nodes may come on top.
-        let points_per_weight = 1 + random.below_u32((POINTS / (6 * nodes)).clamp(1, 600));
-        Self {
-            layout,
-            locked: random.below(4) == 0,
-            nodes,
-            points_per_weight,
-            readers: 1 + random.below(READERS),
-            broken: false,
-        }
-    }
 }
 
 /// How often each thing happened.
@@ -464,94 +426,9 @@ impl Pen<'_> {
     }
 }
 
-/// A reader's part: how many lookups, and how many of them were held against a scan.
-fn look<L: Layout<u32>, P: Publish>(
-    handle: &Handle<Canary, Native, L, P>,
-    shared: &Shared,
-    mut random: Random,
-) -> (u64, u64) {
-    let mut reader = handle.reader();
-    let mut kept: Vec<(u64, Snapshot<Canary, Native, L>)> = Vec::new();
-    let (mut lookups, mut scans, mut last) = (0u64, 0u64, 0);
-    while !shared.stop.load(Ordering::Relaxed) {
-        // Acquire: the commit that returned this version happens before the lookup.
-        let returned = shared.returned.load(Ordering::Acquire);
-        let key = random.next().to_le_bytes();
-        lookups += 1;
-        let table = reader.table();
-        let version = table.version();
-        if version < returned || version < last {
-            shared
-                .blame(format!("version {version} was read after {last}, and after the commit of {returned} returned"));
-            break;
-        }
-        last = version;
-        if table.owner(&key).is_some_and(|node| !node.payload().sings()) {
-            shared.blame(format!("a payload of version {version} was freed"));
-            break;
-        }
-        if lookups % 64 == 0
-            && let Err(fault) = policies(table, &key)
-        {
-            shared.blame(fault);
-            break;
-        }
-        if lookups % 4096 == 0 {
-            scans += 1;
-            if let Err(fault) = scan(table, &key) {
-                shared.blame(fault);
-                break;
-            }
-        }
-        match random.below(1 << 14) {
-            0 if kept.len() < KEPT => {
-                let snapshot = handle.snapshot();
-                kept.push((snapshot.version(), snapshot));
-            }
-            1 if !kept.is_empty() => {
-                let (version, snapshot) = kept.swap_remove(random.below(kept.len()));
-                scans += 1;
-                if snapshot.version() != version || scan(&snapshot, &key).is_err() {
-                    shared.blame(format!("a snapshot of version {version} changed"));
-                    break;
-                }
-            }
-            2 => reader.park(),
-            3 => reader = handle.reader(),
-            4 => thread::sleep(Duration::from_micros(random.below_u32(500).into())),
-            _ => {}
-        }
-    }
-    (lookups, scans)
-}
-
-/// The successor of the key's point by a look at every point.
-fn scan<L: Layout<u32>>(table: &Table<Canary, Native, L>, key: &[u8]) -> Result<(), Fault> {
-    let point = u32::try_from(naive::sea_hash(key) >> 32).unwrap_or(u32::MAX);
-    let mut points = table.points();
-    let first = points.next();
-    let expected = first.into_iter().chain(points).find(|(at, _)| *at >= point).or_else(|| table.points().next());
-    let (found, expected) = (table.owner(key).map(Node::id), expected.map(|(_, node)| node.id()));
-    if found == expected { Ok(()) } else { Err(format!("key {key:?} belongs to {found:?}, by a scan to {expected:?}")) }
-}
-
-/// What holds among the answers of one table, whatever the states are.
-fn policies<L: Layout<u32>>(table: &Table<Canary, Native, L>, key: &[u8]) -> Result<(), Fault> {
-    let mut replicas = [None; 4];
-    let found = table.replicas(key, &mut replicas);
-    let ids: Vec<_> = replicas.iter().flatten().map(|node| node.id()).collect();
-    let distinct = (0..ids.len()).all(|n| !ids[..n].contains(&ids[n]));
-    if ids.len() != found || !distinct || ids.first().copied() != table.owner(key).map(Node::id) {
-        return Err(format!("replicas of {key:?}: {ids:?}, with the owner {:?}", table.owner(key)));
-    }
-    if table.route(key).is_some_and(|node| !node.payload().sings()) {
-        return Err("a routed node's payload was freed".to_owned());
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::look::{policies, scan};
     use super::*;
 
     #[test]
