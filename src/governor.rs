@@ -35,12 +35,15 @@ pub struct Pace {
 
 impl Pace {
     /// At least `interval` between two commits, and in any stretch of time as long as `window` at most `share` of all keys
-    /// moved.
+    /// moved. Times above 2^32 seconds, 136 years, count as that.
     ///
     /// # Errors
     /// [`PaceError`] if `share` isn't above 0 and up to 1.
     pub fn new(interval: Duration, window: Duration, share: f64) -> Result<Self, PaceError> {
-        if share > 0.0 && share <= 1.0 { Ok(Self { interval, window, share }) } else { Err(PaceError { share }) }
+        if !(share > 0.0 && share <= 1.0) {
+            return Err(PaceError { share });
+        }
+        Ok(Self { interval: interval.min(LONGEST), window: window.min(LONGEST), share })
     }
 
     /// Returns the least time between two commits.
@@ -60,6 +63,15 @@ impl Pace {
     pub fn share(&self) -> f64 {
         self.share
     }
+}
+
+/// So that a sum of times doesn't overflow.
+const LONGEST: Duration = Duration::from_secs(1 << 32);
+
+/// The time so long after another.
+fn after(at: Instant, time: Duration) -> Instant {
+    // An instant at the end of what the system can say has none after it.
+    at.checked_add(time).unwrap_or(at)
 }
 
 /// A share that no pace can have.
@@ -284,7 +296,7 @@ where
 
     /// Before this time nothing may be committed.
     fn earliest(&self) -> Option<Instant> {
-        let interval = self.last.map(|last| last + self.pace.interval);
+        let interval = self.last.map(|last| after(last, self.pace.interval));
         interval.into_iter().chain(self.blocked).max()
     }
 
@@ -324,7 +336,7 @@ where
         let left = self.left(now);
         let empty = self.spent.is_empty();
         let Some(part) = fit::find(self.writer.table(), self.writer.limits(), &self.pending, left, empty) else {
-            self.blocked = self.spent.front().map(|&(at, _)| at + self.pace.window);
+            self.blocked = self.spent.front().map(|&(at, _)| after(at, self.pace.window));
             return;
         };
         let delta = part.delta(&self.pending);

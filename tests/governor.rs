@@ -282,5 +282,13 @@ fn odd_times_do_no_harm() {
         assert!(ticks < 20);
     }
     assert!(ticks >= 5, "a quarter of all keys, a twentieth at once");
+
+    // For ever is 136 years.
+    governor.set_pace(Pace::new(Duration::MAX, Duration::MAX, 0.05).unwrap());
+    assert_eq!(governor.pace().interval(), seconds(1 << 32));
+    governor.submit(Delta::new().add(NodeSpec::new("y"))).unwrap();
+    assert!(governor.next_due(now).unwrap() >= now + seconds(1 << 31));
+    assert_eq!(governor.tick(now + seconds(1 << 31)).commit, None);
+    assert!(governor.tick(now + seconds(1 << 33)).commit.is_some());
     assert_eq!(governor.into_writer().table().points_of("x"), Some(50));
 }
