@@ -57,9 +57,10 @@ else
     skipped+=("licences and sources of dependencies: cargo-deny isn't installed")
 fi
 
-# Without the release profile's LTO, which takes most of the time to build and shows in no answer.
+# Little optimized, and without the release profile's LTO: that takes most of the time to build, and shows in no answer.
 step "benches, as tests"
-CARGO_PROFILE_BENCH_LTO=off CARGO_PROFILE_BENCH_CODEGEN_UNITS=16 cargo bench --workspace --all-features -- --test
+CARGO_PROFILE_BENCH_OPT_LEVEL=1 CARGO_PROFILE_BENCH_LTO=off CARGO_PROFILE_BENCH_CODEGEN_UNITS=16 \
+    cargo bench --workspace --all-features -- --test
 
 step "instruction counts"
 if ! command -v valgrind >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -88,8 +89,8 @@ RINGWAY_STRESS_SECONDS=3 ci/sanitizers.sh --quick address | tee "$report"
 while IFS= read -r reason; do skipped+=("${reason#SKIPPED: }"); done < <(grep '^SKIPPED: ' "$report" || true)
 rm -f "$report"
 
-# As the benches above: without LTO.
-export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+# As the benches above.
+export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 step "examples"
 for example in quickstart embed own_scheme tokio chosen_keys layered rebalance; do
     cargo run --release --example "$example"
@@ -107,7 +108,7 @@ while IFS= read -r line; do
     skipped+=("${line#SKIPPED: }")
 done < <(grep '^SKIPPED: ' <<<"$proofs" || true)
 
-unset CARGO_PROFILE_RELEASE_LTO CARGO_PROFILE_RELEASE_CODEGEN_UNITS
+unset CARGO_PROFILE_RELEASE_OPT_LEVEL CARGO_PROFILE_RELEASE_LTO CARGO_PROFILE_RELEASE_CODEGEN_UNITS
 
 step "fuzzing, a little (fuzz/run.sh has more, for longer)"
 report="$(mktemp)"
