@@ -9,7 +9,7 @@
 mod common;
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use common::{QUERIES, is_test, nodes, pin};
@@ -60,12 +60,15 @@ fn zoned(count: usize, zones: usize) -> impl Iterator<Item = NodeSpec> {
     nodes(count).enumerate().map(move |(n, node)| node.with_zone([format!("zone-{}", n % zones)]))
 }
 
-/// Reader's times while nodes flap, by a thread that sets a live state a thousand times a second, and while they don't, in
-/// turns. No table is built for it.
+/// Reader's times while all nodes are up, while ten are down and nothing happens, and while ten are down and nodes flap, by a
+/// thread that sets a live state a thousand times a second, in turns. No table is built for it.
 fn flaps(points: &[u32]) {
+    const ALL_UP: usize = 0;
+    const DOWN: usize = 1;
+    const FLAPPING: usize = 2;
     let (windows, millis) = if is_test() { (1, 20) } else { (20, 100) };
     let (writer, handle) = Ring::builder().points_per_weight(160).nodes(nodes(2_000)).build().expect("plain");
-    let (flapping, done, flips) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU64::new(0));
+    let (mode, done, flips) = (AtomicUsize::new(ALL_UP), AtomicBool::new(false), AtomicU64::new(0));
     let all: Vec<Node> = writer.table().nodes().cloned().collect();
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -73,43 +76,47 @@ fn flaps(points: &[u32]) {
             if let Some(&core) = core_affinity::get_core_ids().as_deref().and_then(<[_]>::first) {
                 core_affinity::set_for_current(core);
             }
-            let mut flapped = false;
+            let mut last = ALL_UP;
             for n in (0..).map(|n: usize| n * 7 % 2_000) {
                 if done.load(Relaxed) {
                     return;
                 }
                 std::thread::sleep(Duration::from_millis(1));
-                if flapping.load(Relaxed) {
+                let now = mode.load(Relaxed);
+                if now != last {
+                    for (place, node) in all.iter().enumerate() {
+                        let down = now != ALL_UP && place % 7 == 0 && place < 70;
+                        node.set_health(if down { State::Down } else { State::Up });
+                    }
+                }
+                if now == FLAPPING {
                     // Down and up again, so that ten nodes are down at any time.
                     all[n].set_health(State::Down);
                     all[(n + 2_000 - 70) % 2_000].set_health(State::Up);
                     flips.fetch_add(2, Relaxed);
-                    flapped = true;
-                } else if flapped {
-                    for node in &all {
-                        node.set_health(State::Up);
-                    }
-                    flapped = false;
                 }
+                last = now;
             }
         });
         let mut reader = handle.reader();
-        let mut times = [Vec::new(), Vec::new()];
-        for window in 0..2 * windows {
-            flapping.store(window % 2 == 1, Relaxed);
+        let mut times = [Vec::new(), Vec::new(), Vec::new()];
+        for window in 0..3 * windows {
+            mode.store(window % 3, Relaxed);
             std::thread::sleep(Duration::from_millis(5));
             let end = Instant::now() + Duration::from_millis(millis);
             while Instant::now() < end {
                 for chunk in points.chunks(16) {
                     let start = Instant::now();
                     black_box(chunk.iter().fold(0, |sum, &x| sum ^ number(reader.route_at(x))));
-                    times[window % 2].push(start.elapsed().as_nanos() as f64 / 16.0);
+                    times[window % 3].push(start.elapsed().as_nanos() as f64 / 16.0);
                 }
             }
         }
         done.store(true, Relaxed);
         println!("320,000 points, 2,000 nodes, a reader's ns per route_at over 16, with {} flips", flips.load(Relaxed));
-        for (name, times) in ["all up", "1,000 to 2,000 flips a second"].iter().zip(&mut times) {
+        let names = [(ALL_UP, "all up"), (DOWN, "ten down"), (FLAPPING, "ten down, 1,000 to 2,000 flips a second")];
+        for (mode, name) in names {
+            let times = &mut times[mode];
             times.sort_by(f64::total_cmp);
             let at = |per_mille: usize| times[(times.len() - 1) * per_mille / 1000];
             println!("  {name:<44} p50 {:>7.1}  p99 {:>7.1}  p99.9 {:>7.1}", at(500), at(990), at(999));
