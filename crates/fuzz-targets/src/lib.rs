@@ -4,6 +4,11 @@
 //! drives the targets in `fuzz/`; `tests/replay.rs` here replays seeds, past crashes and random bytes on any toolchain.
 //!
 //! A target panics if ringway is wrong, and may panic for nothing else.
+//!
+//! Without debug assertions the crate is empty: nobody fuzzes without them, and whoever starts the tool with `--release` needn't
+//! wait for all these rings to be optimized.
+
+#![cfg(debug_assertions)]
 
 #[allow(clippy::all)]
 #[path = "../../../tests/common/mod.rs"]

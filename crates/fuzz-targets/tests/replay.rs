@@ -2,6 +2,8 @@
 //!
 //! `RINGWAY_REPLAY_ROUNDS` sets how many random inputs each target gets.
 
+#![cfg(debug_assertions)] // as the targets
+
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
