@@ -115,7 +115,8 @@ fn run<S: Rule>(scheme: &S, seed: u64) {
         now = due.max(now);
         let idle = ticks(&mut governor, now);
         rounds += 1;
-        assert!(idle < 3, "a tick that was due commits nothing, again and again: {governor:?}");
+        // Nothing may fit before several commits have left the window, one after the other: at most one a second in 20.
+        assert!(idle <= 24, "a tick that was due commits nothing, again and again: {governor:?}");
         assert!(rounds < 20_000, "{governor:?}");
     }
     let view = View::new(scheme, &nodes);
